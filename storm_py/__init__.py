@@ -1,0 +1,74 @@
+"""storm-py: topologies of spouts and bolts over unbounded streams, in Python processes.
+
+The public names, all of them importable from here. The interface is Storm's, in snake_case. This
+module only re-exports; it loads no socket library, no ZooKeeper client and no Spark.
+"""
+
+from __future__ import annotations
+
+from .api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
+from .api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from .api.context import TopologyContext
+from .api.grouping import Grouping, GroupingKind
+from .api.topology import (
+    BoltDeclarer,
+    OutputFieldsDeclarer,
+    SpoutDeclarer,
+    StormTopology,
+    TopologyBuilder,
+)
+from .api.tuples import Fields, GlobalStreamId, Tuple, Values
+from .config import Config
+from .errors import (
+    ConfigError,
+    EmitError,
+    FailedException,
+    InvalidTopologyException,
+    ProtocolError,
+    ReportedFailedException,
+    StormPyError,
+    TopologyFailed,
+    TopologyLoadError,
+)
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [  # noqa: RUF022 - grouped by purpose
+    # building
+    "BoltDeclarer",
+    "Grouping",
+    "GroupingKind",
+    "OutputFieldsDeclarer",
+    "SpoutDeclarer",
+    "StormTopology",
+    "TopologyBuilder",
+    # components
+    "BaseBasicBolt",
+    "BaseRichBolt",
+    "BaseRichSpout",
+    # values
+    "Fields",
+    "GlobalStreamId",
+    "Tuple",
+    "Values",
+    # collectors
+    "BasicOutputCollector",
+    "OutputCollector",
+    "SpoutOutputCollector",
+    # context
+    "TopologyContext",
+    # config
+    "Config",
+    # errors
+    "ConfigError",
+    "EmitError",
+    "FailedException",
+    "InvalidTopologyException",
+    "ProtocolError",
+    "ReportedFailedException",
+    "StormPyError",
+    "TopologyFailed",
+    "TopologyLoadError",
+    # version
+    "__version__",
+]

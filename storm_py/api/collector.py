@@ -1,0 +1,124 @@
+"""What user code emits, acks and reports with, as protocols to type against.
+
+They mirror Storm's ``SpoutOutputCollector``, ``OutputCollector`` and ``BasicOutputCollector``.
+No behaviour lives here: ``storm_py.engine`` makes the collectors, with methods built for exactly
+the streams and consumers of one task, and hands them to ``open``, ``prepare`` or ``execute``.
+
+An emit never waits and never fails late: what cannot be delivered at all (undeclared stream, wrong
+number of values, a value that cannot be serialised, the rules of direct streams) raises EmitError
+at the call. A list of values is packed at once, so the caller may reuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from storm_py.constants import DEFAULT_STREAM_ID
+
+from .tuples import Tuple
+
+__all__ = ["BasicOutputCollector", "OutputCollector", "SpoutOutputCollector"]
+
+
+class SpoutOutputCollector(Protocol):
+    """What a spout emits with. Use it only on the thread that calls the spout."""
+
+    def emit(
+        self, values: Sequence[object], msg_id: object = None, stream: str = DEFAULT_STREAM_ID
+    ) -> Sequence[int]:
+        """Emit one tuple and return the ids of the tasks that it goes to.
+
+        ``values`` are in the order of the stream's fields. With a ``msg_id`` other than None the
+        tuple is tracked and ``ack(msg_id)`` or ``fail(msg_id)`` of the spout is called later.
+        Raises EmitError, also after ``end_of_input``.
+        """
+        ...
+
+    def emit_direct(
+        self,
+        task_id: int,
+        values: Sequence[object],
+        msg_id: object = None,
+        stream: str = DEFAULT_STREAM_ID,
+    ) -> None:
+        """Emit one tuple on a direct stream to the one task ``task_id``.
+
+        Nothing is sent if that task's component does not subscribe to the stream. Raises EmitError.
+        """
+        ...
+
+    def end_of_input(self) -> None:
+        """Declare that this task will never emit again; call it once.
+
+        When all spouts have, and nothing is pending, bolts are told in order and a local run ends.
+        (No counterpart in Storm.) Raises EmitError when called a second time.
+        """
+        ...
+
+    def report_error(self, error: BaseException) -> None:
+        """Show ``error`` to the operator of the topology without ending the process."""
+        ...
+
+
+class OutputCollector(Protocol):
+    """What a ``BaseRichBolt`` emits, acks and fails with."""
+
+    def emit(
+        self,
+        values: Sequence[object],
+        anchors: Tuple | Sequence[Tuple] | None = None,
+        stream: str = DEFAULT_STREAM_ID,
+    ) -> Sequence[int]:
+        """Emit one tuple and return the ids of the tasks that it goes to.
+
+        ``anchors`` are the input tuple or tuples it was made from: if it fails, they fail.
+        Raises EmitError.
+        """
+        ...
+
+    def emit_direct(
+        self,
+        task_id: int,
+        values: Sequence[object],
+        anchors: Tuple | Sequence[Tuple] | None = None,
+        stream: str = DEFAULT_STREAM_ID,
+    ) -> None:
+        """Emit one tuple on a direct stream to the one task ``task_id``.
+
+        Nothing is sent if that task's component does not subscribe to the stream. Raises EmitError.
+        """
+        ...
+
+    def ack(self, tup: Tuple) -> None:
+        """Say that ``tup`` is processed; call ack or fail once for every input tuple."""
+        ...
+
+    def fail(self, tup: Tuple) -> None:
+        """Say that ``tup`` could not be processed, so that its spout is told at once."""
+        ...
+
+    def report_error(self, error: BaseException) -> None:
+        """Show ``error`` to the operator of the topology without ending the process."""
+        ...
+
+
+class BasicOutputCollector(Protocol):
+    """What a ``BaseBasicBolt`` emits with; every emit is anchored to the tuple being executed."""
+
+    def emit(self, values: Sequence[object], stream: str = DEFAULT_STREAM_ID) -> Sequence[int]:
+        """Emit one tuple and return the ids of the tasks that it goes to. Raises EmitError."""
+        ...
+
+    def emit_direct(
+        self, task_id: int, values: Sequence[object], stream: str = DEFAULT_STREAM_ID
+    ) -> None:
+        """Emit one tuple on a direct stream to the one task ``task_id``.
+
+        Nothing is sent if that task's component does not subscribe to the stream. Raises EmitError.
+        """
+        ...
+
+    def report_error(self, error: BaseException) -> None:
+        """Show ``error`` to the operator of the topology without ending the process."""
+        ...

@@ -1,0 +1,265 @@
+"""`storm-py local`: run a topology on this machine until its input ends or somebody stops it.
+
+Checks everything that can be checked before anything starts, then hands over to
+`storm_py.local.LocalRun` (real processes) or `storm_py.inline.InlineRun` (this thread). It starts
+nothing itself; what is shown meanwhile is in `storm_py.cli.display`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from storm_py.config import Config, defaults, merge, parse_assignment, validate
+from storm_py.errors import ConfigError
+
+from .exits import DONE, FAILED, INTERRUPTED, Failed, Refused
+
+if TYPE_CHECKING:  # slow to import, and `storm-py --help` needs none of it
+    from storm_py.api.spec import StormTopology
+    from storm_py.loader import LoadedTopology
+    from storm_py.run import RunResult
+
+    from .display import Display
+
+__all__ = ["local"]
+
+_ARGS: Final = "storm_py.args"
+
+
+def _settings(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[tuple[str, object], ...]:
+    try:
+        return tuple(parse_assignment(text) for text in value)
+    except ConfigError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+
+
+def _workers(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    if not value.strip().isdecimal() or int(value) < 1:
+        expected = "a whole number of at least 1"
+        raise click.BadParameter(f"{value!r}; expected {expected}", ctx, param)
+    return int(value)
+
+
+def _secs(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    try:
+        secs = float(value)
+    except ValueError:
+        secs = 0.0
+    if not 0 < secs < math.inf:  # nan fails both
+        raise click.BadParameter(f"{value!r}; expected seconds, a number above 0", ctx, param)
+    return secs
+
+
+class _Local(click.Command):
+    """A command line in two parts: what stands behind `--` belongs to the topology."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = args[: args.index("--")] if "--" in args else args
+        ctx.meta[_ARGS] = args[len(own) + 1 :]
+        try:
+            return super().parse_args(ctx, own)
+        except click.UsageError as error:
+            unknown = isinstance(error, click.NoSuchOption) and not error.possibilities
+            if not unknown and "extra argument" not in error.message:
+                raise
+            hint = "what is meant for the topology goes behind --"
+            message = error.format_message().removesuffix(".")
+            raise click.UsageError(f"{message}; {hint}", ctx) from error
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- ARGS]..."]
+
+
+@click.command(cls=_Local)
+@click.argument("topology")
+@click.option(
+    "-c",
+    "settings",
+    callback=_settings,
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a configuration key; the value is read as JSON if it is JSON. May be repeated.",
+)
+@click.option(
+    "--workers",
+    callback=_workers,
+    metavar="N",
+    help="Worker processes; overrides topology.workers.",
+)
+@click.option("--ttl", callback=_secs, metavar="SECS", help="Stop after this time, and drain.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the result as JSON; - is stdout.")
+@click.option("--log-dir", metavar="DIR", help="Write the logs of all processes to this folder.")
+@click.option(
+    "--inline", is_flag=True, help="Run in one thread of this process: breakpoint() works."
+)
+@click.pass_context
+def local(
+    ctx: click.Context,
+    topology: str,
+    settings: tuple[tuple[str, object], ...],
+    workers: int | None,
+    ttl: float | None,
+    json_file: str | None,
+    log_dir: str | None,
+    inline: bool,
+) -> None:
+    """Run TOPOLOGY on this machine, in processes of its own.
+
+    TOPOLOGY is path/file.py[:name] or package.module[:name]; name, by default "topology", is a
+    function that gets ARGS and returns a TopologyBuilder. Ctrl-C stops the spouts and lets the
+    rest finish; a second one stops at once.
+
+    Exit code: 0 done, 1 the run failed, 2 wrong usage, 130 interrupted.
+    """
+    conf = _configuration(settings, workers)
+    if json_file is not None:
+        _check_json_file(json_file)
+    if log_dir is not None:
+        _check_log_dir(log_dir)
+
+    from storm_py.api.spec import apply_limits
+    from storm_py.loader import load
+
+    loaded = load(topology, ctx.meta[_ARGS])
+    conf[Config.TOPOLOGY_NAME] = conf[Config.TOPOLOGY_NAME] or loaded.name
+    limited = apply_limits(loaded.topology, conf)
+
+    from .display import choose
+
+    display = choose(inline)
+    if inline:
+        result = _run_inline(display, limited, conf, ttl, log_dir)
+    else:
+        result = _run_processes(display, loaded, limited, conf, ttl, log_dir)
+    display.finish(result)
+    if json_file is not None:
+        _write_json(json_file, result)
+    ctx.exit(_exit_code(result))
+
+
+def _run_inline(
+    display: Display,
+    topology: StormTopology,
+    conf: Mapping[str, object],
+    ttl: float | None,
+    log_dir: str | None,
+) -> RunResult:
+    from storm_py.inline import InlineRun
+
+    if conf[Config.TOPOLOGY_WORKERS] != 1:
+        display.event("--inline is one thread: the number of workers has no effect")
+    if log_dir is not None:
+        display.event("--inline writes no logs: --log-dir has no effect")
+    with display:
+        return InlineRun(_topology_id(conf), topology, conf, display).run(ttl)
+
+
+def _run_processes(
+    display: Display,
+    loaded: LoadedTopology,
+    topology: StormTopology,
+    conf: Mapping[str, Any],
+    ttl: float | None,
+    log_dir: str | None,
+) -> RunResult:
+    from storm_py.local import LocalRun
+
+    executors = sum(spec.parallelism for spec in topology.components.values())
+    workers = min(conf[Config.TOPOLOGY_WORKERS], executors)
+    if workers < conf[Config.TOPOLOGY_WORKERS]:
+        display.event(
+            f"{conf[Config.TOPOLOGY_WORKERS]} workers for {executors} executors: "
+            f"starting {workers}, one for each"
+        )
+    folder = None if log_dir is None else _made_log_dir(log_dir)
+    with display:
+        return LocalRun(
+            topology_id=_topology_id(conf),
+            topology=topology,
+            conf=conf,
+            sys_path=loaded.sys_path,
+            module=loaded.module,
+            workers=workers,
+            log_dir=folder,
+            observer=display,
+        ).run(ttl)
+
+
+def _configuration(settings: tuple[tuple[str, object], ...], workers: int | None) -> dict[str, Any]:
+    """Return the topology's whole configuration: defaults, -c, --workers; checked."""
+    conf = merge(defaults(), dict(settings))
+    if workers is not None:
+        conf[Config.TOPOLOGY_WORKERS] = workers
+    validate(conf)
+    return conf
+
+
+def _topology_id(conf: Mapping[str, object]) -> str:
+    """Return name-number-time, as Storm's nimbus forms it; each run of `local` is the first."""
+    return f"{conf[Config.TOPOLOGY_NAME]}-1-{int(time.time())}"
+
+
+def _exit_code(result: RunResult) -> int:
+    if result.interrupted:
+        return INTERRUPTED
+    return FAILED if result.failed or result.forced else DONE
+
+
+# ---- places to write to ------------------------------------------------------------------------
+
+
+def _check_json_file(name: str) -> None:
+    """Refuse what could not be written at the end, without touching it now."""
+    path = Path(name)
+    if name == "-":
+        return
+    if path.is_dir():
+        raise Refused(f"--json {name}: is a folder; expected a file to write")
+    if not path.exists() and not path.parent.is_dir():
+        raise Refused(f"--json {name}: there is no folder {path.parent}; create it")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise Refused(f"--json {name}: no permission to write there")
+
+
+def _write_json(name: str, result: RunResult) -> None:
+    text = json.dumps(result.to_dict(), indent=2)
+    if name == "-":
+        click.echo(text)
+        return
+    try:
+        Path(name).write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise Failed(f"--json {name}: {error.strerror}; the result is not written") from error
+
+
+def _check_log_dir(name: str) -> None:
+    """Refuse what is no folder and cannot become one, without creating it yet."""
+    path = Path(name).absolute()
+    nearest = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
+    if not nearest.is_dir():
+        raise Refused(f"--log-dir {name}: {nearest} is not a folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise Refused(f"--log-dir {name}: no permission to write in {nearest}")
+
+
+def _made_log_dir(name: str) -> Path:
+    path = Path(name).absolute()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"--log-dir {name}: {error.strerror}") from error
+    return path

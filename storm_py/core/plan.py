@@ -1,0 +1,215 @@
+"""PhysicalPlan: which tasks exist, in which executor and worker, and who sends to whom.
+
+The static half of what every process of a topology knows: made once per assignment, written to a
+file, read by workers, stream managers and instances. Addresses and incarnations, which change with
+every restart, travel as control messages instead. Pure; component objects are not in here, so that
+a stream manager never loads user code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from storm_py.api.grouping import Grouping, GroupingKind
+from storm_py.api.topology import ComponentSpec, StormTopology, StreamInfo
+from storm_py.api.tuples import Fields, GlobalStreamId
+from storm_py.core.routing import Target
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorPlan:
+    """One executor: one instance process that runs `tasks` of one component, on worker `worker`."""
+
+    id: int
+    component_id: str
+    tasks: tuple[int, ...]
+    worker: int
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """A topology laid out on workers; `version` is the assignment's."""
+
+    topology_id: str
+    version: int
+    topology: StormTopology
+    conf: Mapping[str, object]
+    executors: tuple[ExecutorPlan, ...]
+    task_to_component: Mapping[int, str] = field(init=False)
+    _worker_of: Mapping[int, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        components = {t: e.component_id for e in self.executors for t in e.tasks}
+        object.__setattr__(self, "task_to_component", dict(sorted(components.items())))
+        workers = {t: e.worker for e in self.executors for t in e.tasks}
+        object.__setattr__(self, "_worker_of", workers)
+
+    @property
+    def workers(self) -> tuple[int, ...]:
+        """The workers that host at least one executor."""
+        return tuple(sorted({e.worker for e in self.executors}))
+
+    def on_worker(self, worker: int) -> tuple[ExecutorPlan, ...]:
+        """The executors of one worker."""
+        return tuple(e for e in self.executors if e.worker == worker)
+
+    def executor(self, executor_id: int) -> ExecutorPlan:
+        """The executor with this id."""
+        return self.executors[executor_id - 1]
+
+    def worker_of(self, task: int) -> int:
+        """The worker that hosts a task."""
+        return self._worker_of[task]
+
+    def tasks_of(self, component_id: str) -> tuple[int, ...]:
+        """The tasks of a component, ascending."""
+        return tuple(t for t, c in self.task_to_component.items() if c == component_id)
+
+    def targets(self, component_id: str) -> dict[str, tuple[Target, ...]]:
+        """Per declared stream of a component: who consumes it, and how."""
+        spec = self.topology.components[component_id]
+        return {
+            name: tuple(
+                Target(
+                    consumer,
+                    grouping.kind,
+                    self.tasks_of(consumer),
+                    tuple(info.fields.index(f) for f in grouping.fields or ()),
+                )
+                for consumer, grouping in self.topology.consumers(component_id, name)
+            )
+            for name, info in spec.streams.items()
+        }
+
+    def downstream(self, component_id: str) -> tuple[str, ...]:
+        """The components that consume a stream of this one."""
+        return tuple(
+            c.id
+            for c in self.topology.components.values()
+            if any(source.component_id == component_id for source in c.inputs)
+        )
+
+    def upstream(self, component_id: str) -> tuple[str, ...]:
+        """The components of which this one consumes a stream."""
+        inputs = self.topology.components[component_id].inputs
+        return tuple(dict.fromkeys(source.component_id for source in inputs))
+
+    def downstream_tasks(self, component_id: str) -> tuple[int, ...]:
+        """Every task that this component may send to."""
+        return tuple(sorted(t for c in self.downstream(component_id) for t in self.tasks_of(c)))
+
+    def upstream_tasks(self, component_id: str) -> tuple[int, ...]:
+        """Every task that may send to this component: one channel each."""
+        return tuple(sorted(t for c in self.upstream(component_id) for t in self.tasks_of(c)))
+
+    def in_cycle(self, upstream: str, downstream: str) -> bool:
+        """Whether the edge from `upstream` to `downstream` lies on a cycle of the graph."""
+        seen: set[str] = set()
+        todo = [downstream]
+        while todo:
+            component = todo.pop()
+            if component == upstream:
+                return True
+            if component not in seen:
+                seen.add(component)
+                todo.extend(self.downstream(component))
+        return False
+
+    def cyclic_components(self) -> tuple[str, ...]:
+        """The components that lie on a cycle, sorted."""
+        ids = self.topology.components
+        return tuple(
+            sorted(c for c in ids if any(self.in_cycle(c, next_) for next_ in self.downstream(c)))
+        )
+
+
+def make_plan(
+    topology_id: str, topology: StormTopology, conf: Mapping[str, object], workers: int
+) -> PhysicalPlan:
+    """Number tasks and executors as Storm does and deal the executors out to the workers.
+
+    Components are sorted by name, task ids start at 1 and are contiguous per component, executors
+    are contiguous ranges of tasks. Executors go round the workers in turn, so that each component
+    is spread as evenly as can be. `conf` is the topology's whole configuration.
+    """
+    executors: list[ExecutorPlan] = []
+    next_task = 1
+    for spec in sorted(topology.components.values(), key=lambda c: c.id):
+        for tasks in split_evenly(range(next_task, next_task + spec.num_tasks), spec.parallelism):
+            number = len(executors)
+            executors.append(ExecutorPlan(number + 1, spec.id, tuple(tasks), number % workers))
+        next_task += spec.num_tasks
+    bare = {c.id: replace(c, component=None) for c in topology.components.values()}
+    return PhysicalPlan(topology_id, 1, StormTopology(bare), dict(conf), tuple(executors))
+
+
+def split_evenly(items: Sequence[int], parts: int) -> list[Sequence[int]]:
+    """Contiguous ranges whose sizes differ by at most one, the larger ones first."""
+    size, larger = divmod(len(items), parts)
+    ranges: list[Sequence[int]] = []
+    start = 0
+    for i in range(parts):
+        end = start + size + (1 if i < larger else 0)
+        ranges.append(items[start:end])
+        start = end
+    return ranges
+
+
+def dump_plan(plan: PhysicalPlan) -> bytes:
+    """The plan as bytes for a file: JSON, for a human who looks into a run folder."""
+    plain = {
+        "format": 1,
+        "topology_id": plan.topology_id,
+        "version": plan.version,
+        "conf": dict(plan.conf),
+        "executors": [[e.id, e.component_id, list(e.tasks), e.worker] for e in plan.executors],
+        "components": [_plain_component(c) for c in plan.topology.components.values()],
+    }
+    return json.dumps(plain, indent=1).encode()
+
+
+def _plain_component(spec: ComponentSpec) -> list[object]:
+    return [
+        spec.id,
+        spec.kind,
+        spec.parallelism,
+        spec.num_tasks,
+        [[name, info.fields.to_list(), info.direct] for name, info in spec.streams.items()],
+        [
+            [s.component_id, s.stream_id, str(g.kind), g.fields.to_list() if g.fields else None]
+            for s, g in spec.inputs.items()
+        ],
+        dict(spec.config),
+    ]
+
+
+def load_plan(data: bytes) -> PhysicalPlan:
+    """The plan in these bytes, written by `dump_plan` of the same version."""
+    plain = json.loads(data)
+    components = {c[0]: _component(c) for c in plain["components"]}
+    return PhysicalPlan(
+        plain["topology_id"],
+        plain["version"],
+        StormTopology(components),
+        plain["conf"],
+        tuple(ExecutorPlan(i, c, tuple(tasks), w) for i, c, tasks, w in plain["executors"]),
+    )
+
+
+def _component(plain: list[object]) -> ComponentSpec:
+    component_id, kind, parallelism, num_tasks, streams, inputs, config = plain
+    return ComponentSpec(
+        id=component_id,  # type: ignore[arg-type]
+        kind=kind,  # type: ignore[arg-type]
+        component=None,
+        parallelism=parallelism,  # type: ignore[arg-type]
+        num_tasks=num_tasks,  # type: ignore[arg-type]
+        streams={n: StreamInfo(Fields(f), d) for n, f, d in streams},  # type: ignore[attr-defined]
+        inputs={
+            GlobalStreamId(c, s): Grouping(GroupingKind(k), Fields(f) if f else None)
+            for c, s, k, f in inputs  # type: ignore[attr-defined]
+        },
+        config=config,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,214 @@
+"""Pressure: the window and the backlog of one consuming task, in the stream manager that feeds it.
+
+Theory of operation. A consumer credits what it has finished, in rows and bytes, cumulative. What is
+sent and not credited is *outstanding* and stays within a *window*: the rows that the task finishes
+in `window_secs`, by its measured drain rate, so that the queue in front of a slow task is short in
+time whatever its speed. One frame may always be outstanding. What exceeds the window waits in the
+*backlog*; when that passes its high mark the task is *pressured*, until it is back under the low
+mark, and those who send to it pause. Nothing is ever dropped here.
+
+The drain rate is rows per second of *busy* time, the time in which something was outstanding, so a
+task that is merely idle is not mistaken for a slow one.
+
+Pure: time is an argument; frames are opaque bytes. The composition with links and announcements is
+`storm_py.engine.stream_manager_core`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+#: Window and high mark, in rows, of a task that has not finished anything yet.
+INITIAL_ROWS: Final = 64
+#: Busy seconds over which the drain rate is averaged.
+RATE_MEMORY_SECS: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of one task's queue; `storm_py.backpressure.*` and `storm_py.batch.rows`."""
+
+    window_secs: float
+    high_bytes: int
+    low_ratio: float
+    frame_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """A snapshot of one task's queue."""
+
+    backlog_rows: int
+    backlog_bytes: int
+    outstanding_rows: int
+    outstanding_bytes: int
+    rows_per_sec: float
+    pressured: bool
+
+
+class TaskQueue:
+    """The frames on their way to one task."""
+
+    __slots__ = (
+        "_backlog",
+        "_backlog_bytes",
+        "_backlog_rows",
+        "_busy_secs",
+        "_busy_since",
+        "_connected",
+        "_credited_bytes",
+        "_credited_rows",
+        "_done_rows",
+        "_limits",
+        "_outstanding",
+        "_outstanding_bytes",
+        "_outstanding_rows",
+        "_pressured",
+    )
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._backlog: deque[tuple[bytes, int]] = deque()
+        self._backlog_rows = 0
+        self._backlog_bytes = 0
+        self._connected = False
+        self._outstanding_rows = 0
+        self._outstanding_bytes = 0
+        self._credited_rows = 0
+        self._credited_bytes = 0
+        self._done_rows = 0.0
+        self._busy_secs = 0.0
+        self._busy_since = 0.0
+        self._pressured = False
+
+    def offer(self, frame: bytes, rows: int, now: float) -> bool:
+        """Take a frame: True if it may be sent at once, else it waits in the backlog."""
+        if not self._backlog and self._fits(len(frame), rows):
+            self._sent(len(frame), rows, now)
+            return True
+        self._backlog.append((frame, rows))
+        self._backlog_rows += rows
+        self._backlog_bytes += len(frame)
+        return False
+
+    def credit(self, rows: int, nbytes: int, now: float) -> Sequence[bytes]:
+        """The task finished `rows` and `nbytes` since its session began: what may be sent now."""
+        new_rows = rows - self._credited_rows
+        new_bytes = nbytes - self._credited_bytes
+        if new_rows < 0 or new_bytes < 0 or new_bytes > self._outstanding_bytes:
+            return ()  # of an older session, or made up: never let it widen the window
+        self._credited_rows = rows
+        self._credited_bytes = nbytes
+        self._outstanding_rows -= new_rows
+        self._outstanding_bytes -= new_bytes
+        self._done_rows += new_rows
+        self._busy_secs += max(0.0, now - self._busy_since)
+        self._busy_since = now
+        if self._busy_secs > RATE_MEMORY_SECS:
+            self._done_rows *= RATE_MEMORY_SECS / self._busy_secs
+            self._busy_secs = RATE_MEMORY_SECS
+        return self._release(now)
+
+    def connect(self, now: float) -> Sequence[bytes]:
+        """The task's instance has a new session: count afresh, send what waited."""
+        self.disconnect()
+        self._connected = True
+        return self._release(now)
+
+    def disconnect(self) -> int:
+        """The instance is gone: the rows that were outstanding, lost to it. The backlog stays."""
+        lost = self._outstanding_rows
+        self._connected = False
+        self._outstanding_rows = self._outstanding_bytes = 0
+        self._credited_rows = self._credited_bytes = 0
+        return lost
+
+    def turned(self) -> bool | None:
+        """True or False when the task became pressured or free since the last call, else None."""
+        high_rows = self.window_rows
+        high_bytes = self._limits.high_bytes
+        if self._pressured:
+            ratio = self._limits.low_ratio
+            if (
+                self._backlog_rows <= high_rows * ratio
+                and self._backlog_bytes <= high_bytes * ratio
+            ):
+                self._pressured = False
+                return False
+        elif self._backlog_rows > high_rows or self._backlog_bytes > high_bytes:
+            self._pressured = True
+            return True
+        return None
+
+    @property
+    def pressured(self) -> bool:
+        """Whether the task was over its high mark and not yet back under the low one."""
+        return self._pressured
+
+    @property
+    def rows_per_sec(self) -> float:
+        """The drain rate, 0 while unknown."""
+        return self._done_rows / self._busy_secs if self._busy_secs > 0 else 0.0
+
+    @property
+    def window_rows(self) -> int:
+        """How many rows may be outstanding, if more than one frame is."""
+        if self._done_rows == 0 or self._busy_secs == 0:
+            return INITIAL_ROWS
+        return max(1, int(self.rows_per_sec * self._limits.window_secs))
+
+    @property
+    def frame_rows(self) -> int:
+        """The largest frame, in rows, that senders should make: a quarter of the window."""
+        return max(1, min(self._limits.frame_rows, self.window_rows // 4))
+
+    def statistics(self) -> QueueStatistics:
+        """What waits and how fast it goes."""
+        return QueueStatistics(
+            self._backlog_rows,
+            self._backlog_bytes,
+            self._outstanding_rows,
+            self._outstanding_bytes,
+            self.rows_per_sec,
+            self._pressured,
+        )
+
+    def _fits(self, nbytes: int, rows: int) -> bool:
+        if not self._connected:
+            return False
+        if self._outstanding_bytes == 0:
+            return True
+        return (
+            self._outstanding_rows + rows <= self.window_rows
+            and self._outstanding_bytes + nbytes <= self._limits.high_bytes
+        )
+
+    def _sent(self, nbytes: int, rows: int, now: float) -> None:
+        if self._outstanding_bytes == 0:
+            self._busy_since = now
+        self._outstanding_rows += rows
+        self._outstanding_bytes += nbytes
+
+    def _release(self, now: float) -> Sequence[bytes]:
+        ready: list[bytes] = []
+        while self._backlog:
+            frame, rows = self._backlog[0]
+            if not self._fits(len(frame), rows):
+                break
+            self._backlog.popleft()
+            self._backlog_rows -= rows
+            self._backlog_bytes -= len(frame)
+            self._sent(len(frame), rows, now)
+            ready.append(frame)
+        return ready
+
+    def check(self) -> None:
+        """Assert that the sums agree with the backlog and nothing is outstanding to nobody."""
+        assert self._backlog_rows == sum(rows for _, rows in self._backlog)
+        assert self._backlog_bytes == sum(len(frame) for frame, _ in self._backlog)
+        assert self._outstanding_rows >= 0
+        assert self._outstanding_bytes >= 0
+        assert self._connected or self._outstanding_bytes == 0

@@ -1,0 +1,358 @@
+"""The emit functions of one task, generated for exactly its streams, consumers and groupings.
+
+A tuple's way from `collector.emit` into an open batch is the hottest path there is, so nothing is
+decided per tuple that is known beforehand: each stream gets a function in which width, key fields,
+consumers and collector signature are constants. `storm_py.core.routing.Router` says the same
+plainly and is the oracle of the tests; `storm_py.core.batching` owns the batches.
+
+Rows are packed here, once, however many tasks they go to. Pure: frames leave through `flush`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from storm_py.api.grouping import GroupingKind
+from storm_py.api.spec import StreamInfo
+from storm_py.constants import DEFAULT_STREAM_ID
+from storm_py.core.batching import Batcher, OpenBatch
+from storm_py.core.keys import CACHE_KEYS, UnhashableKey
+from storm_py.core.routing import Target, owner
+from storm_py.errors import EmitError, did_you_mean
+from storm_py.wire.values import UnserialisableValue, new_packer, pack_slowly
+
+#: How a collector's second positional argument is called, per kind of collector.
+_SECOND: Final = {"spout": "msg_id", "bolt": "anchors", "basic": None}
+
+
+@dataclass(slots=True)
+class Emissions:
+    """What one task has emitted: written by the generated functions, read per burst or report."""
+
+    emitted: int = 0
+    ended: bool = False
+
+
+class TaskOutput:
+    """The sending half of one task.
+
+    `style` is the collector's: "spout", "bolt" or "basic". `flush(batch)` is called when a batch is
+    due. `acked` collects message ids of emits that nobody tracks, to be acked at once as Storm
+    does without ackers.
+    """
+
+    def __init__(
+        self,
+        component: str,
+        task: int,
+        style: str,
+        streams: Mapping[str, StreamInfo],
+        targets: Mapping[str, Sequence[Target]],
+        batcher: Batcher,
+        key_groups: int,
+        max_row_bytes: int,
+        flush: Callable[[OpenBatch], None],
+    ) -> None:
+        self.component = component
+        self.emissions = Emissions()
+        self.batcher = batcher
+        self.acked: list[object] = []
+        self._task = task
+        self._style = style
+        self._streams = streams
+        self._index = {name: i for i, name in enumerate(streams)}
+        self._targets = targets
+        self._key_groups = key_groups
+        self._max_row_bytes = max_row_bytes
+        self._flush = flush
+        self._pack = new_packer()
+        self._mixed = self._mixed_dests()
+        for name in streams:
+            for target in targets[name]:
+                for dest in target.tasks:
+                    if dest not in self._mixed:
+                        batcher.batch(dest).switch(self._index[name])
+        self._by_stream = {
+            name: self._regular(name) for name, info in streams.items() if not info.direct
+        }
+
+    def _mixed_dests(self) -> set[int]:
+        """Tasks that receive more than one stream of ours: there each row may start a run."""
+        seen: dict[int, str] = {}
+        mixed: set[int] = set()
+        for name in self._streams:
+            for target in self._targets[name]:
+                for dest in target.tasks:
+                    if seen.setdefault(dest, name) != name:
+                        mixed.add(dest)
+        return mixed
+
+    @property
+    def emit(self) -> Callable[..., tuple[int, ...]]:
+        """The collector's emit; every stream's function passes other streams on."""
+        home = self._by_stream.get(DEFAULT_STREAM_ID)
+        return self._other if home is None else home
+
+    # ---- what is not hot -----------------------------------------------------------------------
+
+    def _other(
+        self, values: Sequence[object], second: object = None, stream: str = DEFAULT_STREAM_ID
+    ) -> tuple[int, ...]:
+        """Emit on a stream other than the one a generated function is for."""
+        emit = self._by_stream.get(stream)
+        if emit is not None:
+            return emit(values, second, stream)
+        if stream in self._streams:
+            raise EmitError(
+                f"{self._where(stream)} is direct: name the receiving task with emit_direct"
+            )
+        raise self._undeclared(stream)
+
+    def _other_basic(
+        self, values: Sequence[object], stream: str = DEFAULT_STREAM_ID
+    ) -> tuple[int, ...]:
+        emit = self._by_stream.get(stream)
+        return self._other(values, None, stream) if emit is None else emit(values, stream)
+
+    def emit_direct(
+        self,
+        task_id: int,
+        values: Sequence[object],
+        second: object = None,
+        stream: str = DEFAULT_STREAM_ID,
+    ) -> None:
+        """Emit on a direct stream to one task of a component that subscribes to it."""
+        info = self._streams.get(stream)
+        if info is None:
+            raise self._undeclared(stream)
+        if not info.direct:
+            raise EmitError(
+                f"{self._where(stream)} is not direct: use emit, or declare it with direct=True"
+            )
+        self._check_open(stream)
+        row = self._row(stream, values)
+        self.emissions.emitted += 1
+        if second is not None and self._style == "spout":
+            self.acked.append(second)
+        if not any(task_id in target.tasks for target in self._targets[stream]):
+            return  # as in Storm: its component does not subscribe to this stream
+        batch = self.batcher.batch(task_id)
+        if self.batcher.add(task_id, self._index[stream], row):
+            self._flush(batch)
+
+    def _row(self, stream: str, values: Sequence[object]) -> bytes:
+        plain = values if type(values) is list else self._as_row(stream, values)
+        if len(plain) != len(self._streams[stream].fields):
+            raise self._wrong_width(stream, plain)
+        try:
+            row = self._pack(plain)
+        except Exception as error:  # noqa: BLE001 - whatever it is, repack finds and names it
+            row = self._repack(stream, plain, error)
+        if len(row) > self._max_row_bytes:
+            raise self._too_large(stream, row)
+        return row
+
+    def _check_open(self, stream: str) -> None:
+        if self.emissions.ended:
+            raise EmitError(
+                f"{self._where(stream)}: emit after end_of_input(); a spout that has ended "
+                "its input may not emit again"
+            )
+
+    def _as_row(self, stream: str, values: object) -> list[object]:
+        if isinstance(values, (list, tuple)):
+            return list(values)
+        raise EmitError(
+            f"{self._where(stream)}: emit got a {type(values).__name__}, expected a list of "
+            f"{len(self._streams[stream].fields)} value(s), as in emit([value])"
+        )
+
+    def _wrong_width(self, stream: str, values: Sequence[object]) -> EmitError:
+        fields = self._streams[stream].fields
+        return EmitError(
+            f"{self._where(stream)}: emit got {len(values)} value(s), expected {len(fields)}: "
+            f"{', '.join(fields)}"
+        )
+
+    def _repack(self, stream: str, values: list[object], error: Exception) -> bytes:
+        try:
+            return pack_slowly(values, self._pack)
+        except (UnserialisableValue, OverflowError, ValueError, TypeError) as slow:
+            problem = str(slow)
+        fields = self._streams[stream].fields
+        name = ""
+        if problem.startswith("value["):
+            position = int(problem[6 : problem.index("]")])
+            name = f"field {fields[position]!r}: "
+        raise EmitError(
+            f"{self._where(stream)}: {name}{problem}; emit plain values (str, bytes, numbers, "
+            "None, lists, dicts, tuples, sets, dates, Decimal, UUID)"
+        ) from error
+
+    def _too_large(self, stream: str, row: bytes) -> EmitError:
+        return EmitError(
+            f"{self._where(stream)}: a tuple of {len(row)} bytes is above the limit of "
+            f"{self._max_row_bytes}; emit smaller tuples or raise storm_py.frame.max.bytes"
+        )
+
+    def _undeclared(self, stream: str) -> EmitError:
+        declared = ", ".join(self._streams) or "none"
+        return EmitError(
+            f"component {self.component!r} emits on stream {stream!r}, which it has not declared "
+            f"(declared: {declared}){did_you_mean(stream, self._streams)}"
+        )
+
+    def _where(self, stream: str) -> str:
+        return f"component {self.component!r}, stream {stream!r}"
+
+    def _grow(self, stream: str, batch: OpenBatch, row: bytes) -> None:
+        """A row above the small size was appended: count its bytes, flush when there are enough."""
+        if len(row) > self._max_row_bytes:
+            batch.rows.pop()
+            raise self._too_large(stream, row)
+        batch.extra_bytes += len(row) - self.batcher.small
+        if batch.extra_bytes >= self.batcher.extra_limit:
+            self._flush(batch)
+
+    # ---- generation ----------------------------------------------------------------------------
+
+    def _regular(self, stream: str) -> Callable[..., tuple[int, ...]]:
+        """The emit function of one regular stream."""
+        targets = self._targets[stream]
+        names: dict[str, Any] = {
+            "HOME": stream,
+            "other": self._other_basic if self._style == "basic" else self._other,
+            "as_row": lambda values: self._as_row(stream, values),
+            "wrong_width": lambda values: self._wrong_width(stream, values),
+            "pack": self._pack,
+            "repack": lambda values, error: self._repack(stream, values, error),
+            "grow": lambda batch, row: self._grow(stream, batch, row),
+            "flush": self._flush,
+            "emissions": self.emissions,
+            "acked": self.acked,
+            "check_open": lambda: self._check_open(stream),
+        }
+        lines = self._prologue(stream)
+        answers: list[str] = []
+        for i, target in enumerate(targets):
+            lines += self._send(stream, i, target, names)
+            answers.append(f"answer{i}" if len(targets) > 1 else "batch.answer")
+        if len(targets) == 1 and targets[0].kind is GroupingKind.ALL:
+            answers = ["answer0"]
+        lines.append(f"    return {' + '.join(answers) or '()'}")
+        return _compile(f"{self.component}.{stream}", lines, names)
+
+    def _prologue(self, stream: str) -> list[str]:
+        second = _SECOND[self._style]
+        pass_on = "values, stream" if second is None else f"values, {second}, stream"
+        parameters = "values, " + (f"{second}=None, " if second else "") + "stream=HOME"
+        width = len(self._streams[stream].fields)
+        lines = [
+            f"def emit({parameters}):",
+            "    if stream is not HOME and stream != HOME:",
+            f"        return other({pass_on})",
+        ]
+        if self._style == "spout":
+            lines += ["    if emissions.ended:", "        check_open()"]
+        lines += [
+            "    if values.__class__ is not list:",
+            "        values = as_row(values)",
+            f"    if len(values) != {width}:",
+            "        raise wrong_width(values)",
+        ]
+        if self._targets[stream]:  # what nobody consumes is counted, not packed
+            lines += [
+                "    try:",
+                "        row = pack(values)",
+                "    except Exception as error:",
+                "        row = repack(values, error)",
+            ]
+        lines.append("    emissions.emitted += 1")
+        if self._style == "spout":
+            lines += ["    if msg_id is not None:", "        acked.append(msg_id)"]
+        return lines
+
+    def _send(self, stream: str, i: int, target: Target, names: dict[str, Any]) -> list[str]:
+        """The lines that choose a batch for target `i` and append the row to it."""
+        batches = [self.batcher.batch(task) for task in target.tasks]
+        indent = "    "
+        answer = [f"    answer{i} = batch.answer"] if len(self._targets[stream]) > 1 else []
+        match target.kind:
+            case GroupingKind.FIELDS:
+                key = ", ".join(f"values[{position}]" for position in target.key)
+                cache: dict[Any, OpenBatch] = {}
+                names[f"cache{i}"] = cache
+                names[f"miss{i}"] = self._miss(stream, target, cache)
+                lines = [
+                    "    try:",
+                    f"        batch = cache{i}[{key}]",
+                    "    except (KeyError, TypeError):",
+                    f"        batch = miss{i}(values)",
+                ]
+            case GroupingKind.SHUFFLE if len(batches) > 1:
+                start = self._task % len(batches)
+                names[f"next{i}"] = itertools.cycle(batches[start:] + batches[:start]).__next__
+                lines = [f"    batch = next{i}()"]
+            case GroupingKind.ALL:
+                names[f"batches{i}"] = tuple(batches)
+                names[f"answer{i}"] = target.tasks
+                answer = []
+                indent = "        "
+                lines = [f"    for batch in batches{i}:"]
+            case GroupingKind.SHUFFLE | GroupingKind.GLOBAL:
+                names[f"batch{i}"] = min(batches, key=lambda batch: batch.dest)
+                lines = [f"    batch = batch{i}"]
+            case _:
+                raise AssertionError(f"{target.kind} on a regular stream")
+        if self._mixed.intersection(target.tasks):
+            index = self._index[stream]
+            lines.append(f"{indent}if batch.stream != {index}:")
+            lines.append(f"{indent}    batch.switch({index})")
+        lines += [
+            f"{indent}rows = batch.rows",
+            f"{indent}rows.append(row)",
+            f"{indent}if len(row) > {self.batcher.small}:",
+            f"{indent}    grow(batch, row)",
+            f"{indent}if len(rows) >= batch.cap:",
+            f"{indent}    flush(batch)",
+        ]
+        return lines + answer
+
+    def _miss(
+        self, stream: str, target: Target, cache: dict[Any, OpenBatch]
+    ) -> Callable[[list[object]], OpenBatch]:
+        """Find the owner of a key that the cache does not know, and remember it if it can be."""
+
+        def miss(values: list[object]) -> OpenBatch:
+            try:
+                batch = self.batcher.batch(owner(values, target, self._key_groups))
+            except UnhashableKey as error:
+                fields = [self._streams[stream].fields[position] for position in target.key]
+                raise EmitError(
+                    f"{self._where(stream)}: grouping field(s) {', '.join(fields)} hold a value of "
+                    f"type {error}, which cannot be a key"
+                ) from None
+            key = [values[position] for position in target.key]
+            if len(cache) >= CACHE_KEYS:
+                cache.clear()
+            try:
+                cache[key[0] if len(key) == 1 else tuple(key)] = batch
+            except TypeError:
+                pass  # a list, say: equal keys still find the same task, only more slowly
+            return batch
+
+        return miss
+
+
+def _compile(name: str, lines: list[str], names: dict[str, Any]) -> Callable[..., tuple[int, ...]]:
+    """The function that the lines define, visible to tracebacks and debuggers as source."""
+    source = "\n".join(lines) + "\n"
+    filename = f"<storm-py emit {name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    exec(compile(source, filename, "exec"), names)
+    emit: Callable[..., tuple[int, ...]] = names["emit"]
+    return emit

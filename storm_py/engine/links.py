@@ -1,0 +1,58 @@
+"""OutboundLink: one direction to one peer, from Hello to the last numbered message.
+
+A link may carry data only after the peer has welcomed its session; frames for it wait until then.
+A new incarnation of the peer, or a broken link, starts a new session: whoever owns the link decides
+what becomes of the frames that waited. Pure: it returns bytes, drivers send them.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from storm_py.wire import control, frames
+
+
+class RandomBits(Protocol):
+    """Where sessions come from: a driver's own `random.Random`, made after the fork."""
+
+    def getrandbits(self, k: int, /) -> int:
+        """A random integer of `k` bits."""
+
+
+class OutboundLink:
+    """The sending half towards one peer."""
+
+    __slots__ = ("_hello", "_seq", "open", "peer", "session")
+
+    def __init__(self, peer: str, rng: RandomBits, hello: control.Hello) -> None:
+        self.peer = peer
+        self.session = rng.getrandbits(63) + 1
+        self.open = False
+        self._seq = 0
+        self._hello = hello
+
+    def data(self, *parts: bytes) -> bytes:
+        """The next data message, made of whole frames."""
+        self._seq += 1
+        return b"".join([frames.message_header(self.session, self._seq), *parts])
+
+    def control(self, record: control.Control) -> bytes:
+        """A control message; these are idempotent and carry no number."""
+        return frames.message_header(self.session, 0) + control.encode(record)
+
+    def hello(self) -> bytes:
+        """The message that opens the session."""
+        return self.control(self._hello)
+
+    def welcomed(self, session: int) -> bool:
+        """The peer accepts `session`; True if that opened this link just now."""
+        if session != self.session or self.open:
+            return False
+        self.open = True
+        return True
+
+
+def read_control(message: bytes) -> tuple[int, control.Control]:
+    """Session and record of a control message, or ProtocolError."""
+    session, _ = frames.read_message_header(message)
+    return session, control.decode(memoryview(message)[frames.MESSAGE_HEADER.size :])

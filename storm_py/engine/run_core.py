@@ -1,0 +1,269 @@
+"""RunCore: what the parent of a topology's workers decides in local mode.
+
+Theory of operation. Workers come up, each with the address of its stream manager; the core has them
+connect to each other. When all are ready the spouts are activated. When the input ends - or is
+ended by a drain - the END wave goes through the topology, and when every executor has reported the
+current wave the workers are stopped. Whatever dies and comes back makes the current wave worthless,
+since markers may have died with it, so a new one is started.
+
+Pure: events in, actions out; processes and signals are in `storm_py.local`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from storm_py.core.plan import PhysicalPlan
+from storm_py.engine.worker_core import BACKOFF_SECS, HEALTHY_SECS
+from storm_py.run import Phase
+from storm_py.wire import control
+
+#: Seconds after which a wave that has not come through is started anew, once something died. The
+#: net below the exact rules: a marker may be lost on a link that died with it.
+REWAVE_SECS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class StartWorker:
+    """Start a worker."""
+
+    worker: int
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class TellWorker:
+    """Send an order to a worker."""
+
+    worker: int
+    record: control.Control
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something the operator should know."""
+
+    text: str
+
+
+Action = StartWorker | TellWorker | Note
+
+
+@dataclass(slots=True)
+class _Worker:
+    incarnation: int = 0
+    up: control.WorkerUp | None = None
+    ready: bool = False
+    gone: bool = False
+    restart_at: float | None = None
+    started_at: float = 0.0
+    failures: int = 0
+
+
+class RunCore:
+    """One run of a plan."""
+
+    def __init__(self, plan: PhysicalPlan) -> None:
+        self._plan = plan
+        self._workers = {worker: _Worker() for worker in plan.workers}
+        self._ended: dict[int, int] = {}
+        self._phase: Phase = "starting"
+        self._wave = 1
+        self._wave_at = 0.0
+        self._drain = False
+        self._restarts = 0
+        self._failed = False
+        self._lost: list[str] = []
+
+    # ---- what drivers ask ----------------------------------------------------------------------
+
+    @property
+    def phase(self) -> Phase:
+        """Where the run stands."""
+        return self._phase
+
+    @property
+    def failed(self) -> bool:
+        """Whether a component failed."""
+        return self._failed
+
+    @property
+    def restarts(self) -> int:
+        """How many processes died and were started again."""
+        return self._restarts
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Why figures may be short of the input."""
+        return tuple(self._lost)
+
+    @property
+    def incarnations(self) -> Mapping[int, int]:
+        """The current incarnation of each worker."""
+        return {worker: state.incarnation for worker, state in self._workers.items()}
+
+    # ---- events --------------------------------------------------------------------------------
+
+    def start(self, now: float) -> list[Action]:
+        """Start every worker."""
+        return [self._start(worker, now) for worker in self._workers]
+
+    def _start(self, worker: int, now: float) -> Action:
+        state = self._workers[worker]
+        state.incarnation += 1
+        state.started_at = now
+        state.restart_at = None
+        return StartWorker(worker, state.incarnation)
+
+    def worker_up(self, record: control.WorkerUp) -> list[Action]:
+        """A worker's stream manager listens: introduce it to all others."""
+        state = self._workers[record.worker]
+        if record.incarnation != state.incarnation:
+            return []
+        state.up = record
+        actions: list[Action] = []
+        for other, peer in self._workers.items():
+            if other != record.worker and peer.up is not None:
+                actions.append(TellWorker(other, _introduce(record)))
+                actions.append(TellWorker(record.worker, _introduce(peer.up)))
+        return actions
+
+    def worker_ready(self, record: control.WorkerReady, now: float) -> list[Action]:
+        """All executors of a worker are ready."""
+        state = self._workers[record.worker]
+        if record.incarnation != state.incarnation:
+            return []
+        state.ready = True
+        if self._phase == "starting":
+            if not all(worker.ready for worker in self._workers.values()):
+                return []
+            self._phase = "running"
+            return self._tell_all(control.Activate())
+        actions: list[Action] = []
+        if record.incarnation > 1:
+            actions.append(Note(f"worker {record.worker} is up again"))
+        if not self._drain:
+            actions.append(TellWorker(record.worker, control.Activate()))
+        return actions + self._new_wave(now)
+
+    def restarted(self, record: control.Restarted, now: float) -> list[Action]:
+        """A process inside a worker died and is back."""
+        self._restarts += 1
+        what = self._name(record.role, record.executor)
+        self._lost.append(f"{what} was restarted ({record.reason}); {_consequence(record.role)}")
+        return [Note(f"{what} was restarted: {record.reason}"), *self._new_wave(now)]
+
+    def ended(self, record: control.Ended) -> list[Action]:
+        """All tasks of an executor have ended under a wave."""
+        self._failed |= record.failed
+        self._ended[record.executor] = record.wave
+        if self._phase not in ("running", "draining"):
+            return []
+        if any(self._ended.get(e.id, 0) < self._wave for e in self._plan.executors):
+            return []
+        return self._stop()
+
+    def failed_to_run(self, record: control.ErrorReport) -> list[Action]:
+        """User code raised; if it is fatal to its process the run has failed, but goes on.
+
+        Before the run has begun there is nothing to go back to: it ends.
+        """
+        self._failed |= record.fatal
+        if self._phase == "starting" and record.fatal:
+            return [Note("a component could not start: stopping"), *self._stop()]
+        return []
+
+    def drain(self) -> list[Action]:
+        """End every spout where it is; what is in flight is finished."""
+        if self._phase == "starting":
+            return self._stop()
+        if self._phase != "running":
+            return []
+        self._phase = "draining"
+        self._drain = True
+        return self._tell_all(control.Wave(self._wave, True))
+
+    def _stop(self) -> list[Action]:
+        self._phase = "stopping"
+        for state in self._workers.values():
+            if state.restart_at is not None:
+                state.restart_at = None
+                state.gone = True
+        return self._tell_all(control.Stop())
+
+    def worker_died(self, worker: int, reason: str, now: float) -> list[Action]:
+        """A worker's process is gone, and all of its own with it."""
+        state = self._workers[worker]
+        state.up = None
+        state.ready = False
+        if self._phase == "stopping":
+            state.gone = True
+            if all(each.gone for each in self._workers.values()):
+                self._phase = "done"
+            return []
+        self._restarts += 1
+        self._lost.append(f"worker {worker} was restarted ({reason}); what it held is lost")
+        for executor in self._plan.on_worker(worker):
+            self._ended.pop(executor.id, None)
+        if now - state.started_at >= HEALTHY_SECS:
+            state.failures = 0
+        state.restart_at = now + BACKOFF_SECS[min(state.failures, len(BACKOFF_SECS) - 1)]
+        state.failures += 1
+        actions: list[Action] = [Note(f"worker {worker} died ({reason}) and is started again")]
+        gone = control.Disconnect(f"s{worker}", state.incarnation)
+        for other, peer in self._workers.items():
+            if other != worker and peer.up is not None:
+                actions.append(TellWorker(other, gone))
+        return actions + self.tick(now)
+
+    def tick(self, now: float) -> list[Action]:
+        """Restart workers whose time has come; renew a wave that may have been lost."""
+        actions = [
+            self._start(worker, now)
+            for worker, state in self._workers.items()
+            if state.restart_at is not None and now >= state.restart_at
+        ]
+        ending = self._ended and self._phase in ("running", "draining")
+        if ending and self._restarts and now - self._wave_at >= REWAVE_SECS:
+            actions += self._new_wave(now)
+        return actions
+
+    def _new_wave(self, now: float) -> list[Action]:
+        self._wave += 1
+        self._wave_at = now
+        return self._tell_all(control.Wave(self._wave, self._drain))
+
+    def _tell_all(self, record: control.Control) -> list[Action]:
+        return [
+            TellWorker(worker, record) for worker, state in self._workers.items() if not state.gone
+        ]
+
+    def _name(self, role: str, executor: int) -> str:
+        if role == "stream-manager":
+            return "a stream manager"
+        plan = self._plan.executor(executor)
+        return f"{plan.component_id} (task {plan.tasks[0]})"
+
+    def check(self) -> None:
+        """Assert what holds between any two events."""
+        for state in self._workers.values():
+            assert not state.ready or state.up is not None
+            assert not (state.gone and self._phase not in ("stopping", "done"))
+        assert set(self._ended) <= {executor.id for executor in self._plan.executors}
+
+
+def _introduce(record: control.WorkerUp) -> control.Connect:
+    return control.Connect(
+        f"s{record.worker}",
+        record.stream_manager_incarnation,
+        record.tcp_data,
+        record.tcp_control,
+    )
+
+
+def _consequence(role: str) -> str:
+    if role == "stream-manager":
+        return "tuples on their way through it are lost"
+    return "its memory and the tuples sent to it are lost"

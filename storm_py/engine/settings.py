@@ -1,0 +1,52 @@
+"""Engine settings: the numbers that cores take from a topology's configuration.
+
+One place that knows which key feeds which bound; units are in the names. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from storm_py.config import Config
+from storm_py.core.pressure import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an instance takes from the topology's configuration."""
+
+    conf: Mapping[str, Any]
+    batch_rows: int
+    batch_bytes: int
+    batch_delay_secs: float
+    max_frame_bytes: int
+    key_groups: int
+    spout_wait_secs: float
+    worker_port: int
+    epoch: int = 1
+
+    @classmethod
+    def of(cls, conf: Mapping[str, Any], worker_port: int) -> Settings:
+        """The settings in a validated configuration with all defaults."""
+        return cls(
+            conf=conf,
+            batch_rows=conf[Config.STORM_PY_BATCH_ROWS],
+            batch_bytes=conf[Config.STORM_PY_BATCH_BYTES],
+            batch_delay_secs=conf[Config.STORM_PY_BATCH_DELAY_MS] / 1000,
+            max_frame_bytes=conf[Config.STORM_PY_FRAME_MAX_BYTES],
+            key_groups=conf[Config.STORM_PY_KEY_GROUPS],
+            spout_wait_secs=conf[Config.STORM_PY_SPOUT_WAIT_MS] / 1000,
+            worker_port=worker_port,
+        )
+
+
+def limits(conf: Mapping[str, Any]) -> Limits:
+    """The bounds of a stream manager's queues."""
+    return Limits(
+        window_secs=conf[Config.STORM_PY_BACKPRESSURE_WINDOW_SECS],
+        high_bytes=conf[Config.STORM_PY_BACKPRESSURE_HIGH_BYTES],
+        low_ratio=conf[Config.STORM_PY_BACKPRESSURE_LOW_RATIO],
+        frame_rows=conf[Config.STORM_PY_BATCH_ROWS],
+    )

@@ -1,0 +1,352 @@
+"""StreamManagerCore: everything a stream manager decides, without sockets.
+
+One per worker. It routes frames by their destination task: to an instance of its own worker, within
+that task's window, or to the stream manager of the worker that hosts it. It announces pressure to
+those who send to a congested task and relays what other stream managers announce. It opens no
+payload and knows no user value. Every event returns the messages to send, as `Send` tuples, in
+order; the ZeroMQ driver is `storm_py.runtime.stream_manager`, `--inline` and the tests drive it in
+memory.
+
+A peer is named `i<executor id>` (an instance) or `s<worker id>` (a stream manager).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from storm_py.core.plan import PhysicalPlan
+from storm_py.core.pressure import Limits, QueueStatistics, TaskQueue
+from storm_py.engine.links import OutboundLink, RandomBits, read_control
+from storm_py.engine.sessions import Sessions, Verdict
+from storm_py.errors import ProtocolError
+from storm_py.wire import control, frames
+
+#: A message to send: (on the data socket?, peer, bytes).
+Send = tuple[bool, str, bytes]
+
+_HEADER_SIZE = frames.FRAME_HEADER.size
+
+
+def instance_peer(executor: int) -> str:
+    """The peer name of an instance."""
+    return f"i{executor}"
+
+
+def stream_manager_peer(worker: int) -> str:
+    """The peer name of a worker's stream manager."""
+    return f"s{worker}"
+
+
+@dataclass(slots=True)
+class _Remote:
+    """What is known of a task that another worker hosts."""
+
+    on: bool = False
+    frame_rows: int = 0
+
+
+@dataclass(slots=True)
+class _Held:
+    """Frames for a stream manager whose link is not open."""
+
+    frames: list[bytes] = field(default_factory=list)
+    nbytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamManagerStatistics:
+    """Counters of a stream manager and the queues of its tasks."""
+
+    frames: int
+    refused: int
+    unroutable: int
+    lost_rows: int
+    queues: dict[int, QueueStatistics]
+
+
+class StreamManagerCore:
+    """The stream manager of one worker of a plan."""
+
+    def __init__(
+        self, plan: PhysicalPlan, worker: int, incarnation: int, rng: RandomBits, limits: Limits
+    ) -> None:
+        self._plan = plan
+        self._rng = rng
+        self._limits = limits
+        self._me = control.Hello(
+            stream_manager_peer(worker), plan.topology_id, incarnation, plan.version, []
+        )
+        self._sessions = Sessions(plan.topology_id, plan.version)
+        self._links: dict[str, OutboundLink] = {}
+        self._inbound: dict[str, int] = {}
+        self._queues: dict[int, TaskQueue] = {}
+        self._route: dict[int, str] = {}
+        self._remote: dict[int, _Remote] = {}
+        self._held: dict[str, _Held] = {}
+        self._senders: dict[int, tuple[str, ...]] = {}
+        self._announced: dict[tuple[int, str], bool] = {}
+        self._congested: set[str] = set()
+        self._frames = self._unroutable = self._lost_rows = 0
+        for executor in plan.executors:
+            peer = stream_manager_peer(executor.worker)
+            local = executor.worker == worker
+            for task in executor.tasks:
+                self._route[task] = instance_peer(executor.id) if local else peer
+                self._senders[task] = self._senders_of(executor.component_id, worker, local)
+                if local:
+                    self._queues[task] = TaskQueue(limits)
+                else:
+                    self._remote[task] = _Remote(frame_rows=limits.frame_rows)
+                    self._held.setdefault(peer, _Held())
+
+    def _senders_of(self, component_id: str, worker: int, local: bool) -> tuple[str, ...]:
+        """Who must hear of pressure on this component: local senders, and peers if it is ours."""
+        upstream = set(self._plan.upstream(component_id))
+        found: dict[str, None] = {}
+        for executor in self._plan.executors:
+            if executor.component_id in upstream:
+                if executor.worker == worker:
+                    found[instance_peer(executor.id)] = None
+                elif local:
+                    found[stream_manager_peer(executor.worker)] = None
+        return tuple(found)
+
+    # ---- links ---------------------------------------------------------------------------------
+
+    def connect(self, peer: str) -> list[Send]:
+        """The driver has opened sockets to a peer: greet it, and welcome it if it spoke first."""
+        if not self._is_known(peer):
+            raise ProtocolError(f"{peer} is no peer of this stream manager")
+        link = OutboundLink(peer, self._rng, self._me)
+        self._links[peer] = link
+        sends: list[Send] = [(False, peer, link.hello())]
+        session = self._inbound.get(peer)
+        if session is not None:
+            sends.append((False, peer, link.control(control.Welcome(session))))
+        return sends
+
+    def _is_known(self, peer: str) -> bool:
+        return peer in self._held or peer in self._route.values()
+
+    def disconnect(self, peer: str) -> list[Send]:
+        """A peer died: forget its sessions. Outstanding rows are lost, waiting ones stay."""
+        self._close(peer)
+        self._inbound.pop(peer, None)
+        self._sessions.forget(peer)
+        self._congested.discard(peer)
+        sends: list[Send] = []
+        for task in self._remote:
+            if self._route[task] == peer:
+                # Its announcements die with it; until its successor is up, nobody should send.
+                self._remote[task] = _Remote(frame_rows=self._limits.frame_rows)
+                sends += self._announce(task)
+        return sends
+
+    def on_control(self, message: bytes, now: float) -> list[Send]:
+        """A control message from a link."""
+        session, record = read_control(message)
+        if isinstance(record, control.Hello):
+            return self._on_hello(session, record)
+        peer = self._sessions.peer(session)
+        if peer is None:
+            return []
+        match record:
+            case control.Welcome(session=ours):
+                return self._on_welcome(peer, ours, now)
+            case control.Credit(task=task, rows=rows, bytes=nbytes):
+                return self._on_credit(peer, task, rows, nbytes, now)
+            case control.Pressure(task=task, on=on, frame_rows=frame_rows):
+                return self._on_pressure(peer, task, on, frame_rows)
+            case control.LinkBroken(session=ours):
+                return self._on_broken(peer, ours)
+            case _:
+                raise ProtocolError(f"{type(record).__name__} does not belong on a link")
+
+    def _on_hello(self, session: int, hello: control.Hello) -> list[Send]:
+        if not self._is_known(hello.peer) or not self._sessions.hello(session, hello):
+            return []
+        self._inbound[hello.peer] = session
+        link = self._links.get(hello.peer)
+        if link is None:
+            return []
+        return [(False, hello.peer, link.control(control.Welcome(session)))]
+
+    def _on_welcome(self, hello: control.Hello, session: int, now: float) -> list[Send]:
+        peer = hello.peer
+        link = self._links.get(peer)
+        if link is None or not link.welcomed(session):
+            return []
+        sends: list[Send] = []
+        for task in self._queues:
+            if self._route[task] == peer:
+                ready = self._queues[task].connect(now)
+                sends += [(True, peer, link.data(frame)) for frame in ready]
+                sends += self._turn(task)
+        held = self._held.get(peer)
+        if held is not None:
+            sends += [(True, peer, link.data(frame)) for frame in held.frames]
+            self._held[peer] = _Held()
+            for task in self._remote:
+                if self._route[task] == peer:
+                    sends += self._announce(task)
+        # A new session starts from a clean slate: tell it what is congested now.
+        for task, senders in self._senders.items():
+            if peer in senders:
+                sends += self._announce(task)
+        return sends
+
+    def _on_broken(self, hello: control.Hello, session: int) -> list[Send]:
+        link = self._links.get(hello.peer)
+        if link is None or link.session != session:
+            return []
+        self._close(hello.peer)
+        return self.connect(hello.peer)
+
+    def _close(self, peer: str) -> None:
+        """End our own session to a peer: what it has not credited is lost."""
+        self._links.pop(peer, None)
+        for task, queue in self._queues.items():
+            if self._route[task] == peer:
+                self._lost_rows += queue.disconnect()
+        for key in [key for key in self._announced if key[1] == peer]:
+            del self._announced[key]
+
+    # ---- data ----------------------------------------------------------------------------------
+
+    def on_data(self, message: bytes, now: float) -> list[Send]:
+        """A data message: route each of its frames."""
+        session, seq = frames.read_message_header(message)
+        verdict = self._sessions.data(session, seq)
+        if verdict is not Verdict.ACCEPT:
+            return self._gap(session) if verdict is Verdict.GAP else []
+        sends: list[Send] = []
+        for frame in frames.frames(message):
+            self._frames += 1
+            dest = frame.dest
+            peer = self._route.get(dest)
+            if peer is None:
+                self._unroutable += 1
+                continue
+            data = message[frame.start : frame.end]
+            link = self._links.get(peer)
+            queue = self._queues.get(dest)
+            if queue is None:
+                self._forward(peer, link, data, dest, sends)
+            elif queue.offer(data, frame.rows, now):
+                if link is None:
+                    raise AssertionError(f"queue of task {dest} sends without a link")
+                sends.append((True, peer, link.data(data)))
+            elif not queue.pressured:
+                sends += self._turn(dest)
+        return sends
+
+    def _forward(
+        self, peer: str, link: OutboundLink | None, data: bytes, dest: int, sends: list[Send]
+    ) -> None:
+        if link is not None and link.open:
+            sends.append((True, peer, link.data(data)))
+            return
+        held = self._held[peer]
+        held.frames.append(data)
+        held.nbytes += len(data)
+        sends += self._announce(dest)
+
+    def _gap(self, session: int) -> list[Send]:
+        hello = self._sessions.peer(session)
+        if hello is None:
+            return []
+        self._sessions.forget(hello.peer)
+        self._inbound.pop(hello.peer, None)
+        link = self._links.get(hello.peer)
+        if link is None:
+            return []
+        return [(False, hello.peer, link.control(control.LinkBroken(session)))]
+
+    def _on_credit(
+        self, hello: control.Hello, task: int, rows: int, nbytes: int, now: float
+    ) -> list[Send]:
+        queue = self._queues.get(task)
+        link = self._links.get(hello.peer)
+        if queue is None or link is None or self._route[task] != hello.peer or not link.open:
+            return []
+        ready = queue.credit(rows, nbytes, now)
+        sends: list[Send] = [(True, hello.peer, link.data(frame)) for frame in ready]
+        return sends + self._turn(task)
+
+    # ---- pressure ------------------------------------------------------------------------------
+
+    def egress(self, peer: str, congested: bool) -> list[Send]:
+        """The driver's queue to a stream manager is over (or again under) its mark."""
+        if congested == (peer in self._congested):
+            return []
+        (self._congested.add if congested else self._congested.discard)(peer)
+        sends: list[Send] = []
+        for task in self._remote:
+            if self._route[task] == peer:
+                sends += self._announce(task)
+        return sends
+
+    def _turn(self, task: int) -> list[Send]:
+        return self._announce(task) if self._queues[task].turned() is not None else []
+
+    def _on_pressure(
+        self, hello: control.Hello, task: int, on: bool, frame_rows: int
+    ) -> list[Send]:
+        remote = self._remote.get(task)
+        if remote is None or self._route[task] != hello.peer:
+            return []
+        remote.on = on
+        remote.frame_rows = frame_rows
+        return self._announce(task)
+
+    def _state(self, task: int) -> tuple[bool, int]:
+        queue = self._queues.get(task)
+        if queue is not None:
+            return queue.pressured, queue.frame_rows
+        remote = self._remote[task]
+        peer = self._route[task]
+        link = self._links.get(peer)
+        closed = link is None or not link.open
+        return remote.on or closed or peer in self._congested, remote.frame_rows
+
+    def _announce(self, task: int) -> list[Send]:
+        """Tell every sender that does not know it yet how a task fares."""
+        state = self._state(task)
+        sends: list[Send] = []
+        for peer in self._senders[task]:
+            link = self._links.get(peer)
+            if link is None or not link.open:
+                continue
+            # The frame size alone is no news: it travels with on and off.
+            if self._announced.get((task, peer), False) == state[0]:
+                continue
+            self._announced[task, peer] = state[0]
+            sends.append((False, peer, link.control(control.Pressure(task, *state))))
+        return sends
+
+    # ---- looking in ----------------------------------------------------------------------------
+
+    def statistics(self) -> StreamManagerStatistics:
+        """Counters since the start and a snapshot of every queue."""
+        return StreamManagerStatistics(
+            self._frames,
+            self._sessions.refused,
+            self._unroutable,
+            self._lost_rows,
+            {task: queue.statistics() for task, queue in self._queues.items()},
+        )
+
+    def linked(self, peers: Sequence[str]) -> bool:
+        """Whether the links to all these peers are open."""
+        return all(peer in self._links and self._links[peer].open for peer in peers)
+
+    def check(self) -> None:
+        """Assert the invariants of every part."""
+        self._sessions.check()
+        for queue in self._queues.values():
+            queue.check()
+        for peer, session in self._inbound.items():
+            hello = self._sessions.peer(session)
+            assert hello is not None
+            assert hello.peer == peer

@@ -1,0 +1,294 @@
+"""Running tasks: one user object each, its collector, and the calls into it.
+
+Every call of user code goes through here, so that an exception always carries the component, the
+task and what was being called. `SpoutTask` and `BoltTask` hold what the instance core must know per
+task: how to run rows, whether the task has ended, and its outputs. Pure.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from storm_py.api.context import TopologyContext
+from storm_py.api.tuples import Tuple, TupleContext
+from storm_py.core.aligner import Aligner
+from storm_py.core.batching import Batcher, OpenBatch
+from storm_py.core.plan import PhysicalPlan
+from storm_py.engine.emitters import TaskOutput
+from storm_py.engine.settings import Settings
+from storm_py.errors import EmitError, FailedException, ReportedFailedException
+from storm_py.wire.control import ErrorReport
+
+Report = Callable[[ErrorReport], None]
+
+
+class UserError(Exception):
+    """Raised when user code raised: where, and what; the cause is the user's exception."""
+
+    def __init__(self, component: str, task: int, where: str, error: BaseException) -> None:
+        super().__init__(f"{component} (task {task}), {where}: {type(error).__name__}: {error}")
+        self.component = component
+        self.task = task
+        self.where = where
+        self.error = error
+
+    def report(self, fatal: bool) -> ErrorReport:
+        """The record that tells the operator."""
+        text = "".join(traceback.format_exception(self.error))
+        message = f"{type(self.error).__name__}: {self.error}"
+        return ErrorReport(self.component, self.task, self.where, message, text, fatal)
+
+
+class Collector:
+    """The object that user code emits with; its methods are those built for the task."""
+
+    def __init__(self, output: TaskOutput, report_error: Callable[[BaseException], None]) -> None:
+        self.emit = output.emit
+        self.emit_direct = output.emit_direct
+        self.report_error = report_error
+
+
+class _SpoutCollector(Collector):
+    def __init__(self, spout: SpoutTask, output: TaskOutput, report: Any) -> None:
+        super().__init__(output, report)
+        self.end_of_input = spout.end_of_input
+
+
+class _BoltCollector(Collector):
+    """Nothing is tracked without acking, so that acks and fails have no one to tell."""
+
+    def ack(self, tup: Tuple) -> None:
+        """Accept an ack of an untracked tuple."""
+
+    def fail(self, tup: Tuple) -> None:
+        """Accept a fail of an untracked tuple."""
+
+
+class RunningTask:
+    """What spout and bolt tasks have in common."""
+
+    style = ""
+    close_name = ""
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        task: int,
+        component: object,
+        settings: Settings,
+        due: Callable[[OpenBatch, int], None],
+        report: Report,
+    ) -> None:
+        component_id = plan.task_to_component[task]
+        executor = next(e for e in plan.executors if task in e.tasks)
+        spec = plan.topology.components[component_id]
+        self.task = task
+        self.wave = 0
+        self.ended = False
+        self.failed = False
+        self._report = report
+        self.conf = {**settings.conf, **spec.config}
+        self.context = TopologyContext(
+            plan.topology_id,
+            plan.topology,
+            plan.task_to_component,
+            task,
+            settings.worker_port,
+            tuple(t for e in plan.on_worker(executor.worker) for t in e.tasks),
+            self.conf,
+        )
+        batcher = Batcher(
+            plan.downstream_tasks(component_id), settings.batch_rows, settings.batch_bytes
+        )
+        self.output = TaskOutput(
+            component_id,
+            task,
+            self._style_of(component),
+            spec.streams,
+            plan.targets(component_id),
+            batcher,
+            settings.key_groups,
+            settings.max_frame_bytes,
+            lambda batch: due(batch, task),
+        )
+        self.component_id = component_id
+
+    def _style_of(self, component: object) -> str:
+        return "spout"
+
+    def open(self) -> None:
+        """Call open or prepare."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Call close or cleanup; best effort, as in Storm."""
+        raise NotImplementedError
+
+    def report_error(self, error: BaseException) -> None:
+        """Show an error of user code without ending anything."""
+        self._report(UserError(self.component_id, self.task, "report_error", error).report(False))
+
+    def _call(self, where: str, function: Callable[..., object], *args: object) -> None:
+        try:
+            function(*args)
+        except Exception as error:
+            raise UserError(self.component_id, self.task, where, error) from error
+
+    def _call_quietly(self, where: str, function: Callable[..., object], *args: object) -> bool:
+        """Call and report instead of raising; False if it raised."""
+        try:
+            self._call(where, function, *args)
+        except UserError as error:
+            self._report(error.report(fatal=False))
+            return False
+        return True
+
+
+class SpoutTask(RunningTask):
+    """One task of a spout."""
+
+    def __init__(self, plan: PhysicalPlan, task: int, component: object, *rest: Any) -> None:
+        if not isinstance(component, BaseRichSpout):
+            raise TypeError(f"task {task} is a {type(component).__name__}, expected a spout")
+        super().__init__(plan, task, component, *rest)
+        self._spout = component
+        self._burst_calls = 1
+
+    def open(self) -> None:
+        collector: Any = _SpoutCollector(self, self.output, self.report_error)
+        self._call("open", self._spout.open, self.conf, self.context, collector)
+
+    def close(self) -> None:
+        self._call_quietly("close", self._spout.close)
+
+    def activate(self) -> None:
+        """Call activate."""
+        self._call("activate", self._spout.activate)
+
+    def deactivate(self) -> None:
+        """Call deactivate."""
+        self._call("deactivate", self._spout.deactivate)
+
+    def end(self) -> None:
+        """End the input from outside: the run is being drained."""
+        self.ended = self.output.emissions.ended = True
+
+    def end_of_input(self) -> None:
+        """The collector's end_of_input."""
+        if self.output.emissions.ended:
+            raise EmitError(f"spout {self.component_id!r} calls end_of_input() a second time")
+        self.end()
+
+    def burst(self, clock: Callable[[], float], slice_secs: float = 0.001) -> bool:
+        """Call next_tuple until it emits nothing, ends, or a slice of time is over.
+
+        Returns whether anything was emitted.
+        """
+        emissions = self.output.emissions
+        next_tuple = self._spout.next_tuple
+        start = before = emissions.emitted
+        limit = self._burst_calls
+        calls = 0
+        began = clock()
+        try:
+            while calls < limit:
+                next_tuple()
+                calls += 1
+                after = emissions.emitted
+                if after == before or emissions.ended:
+                    break
+                before = after
+        except Exception as error:
+            raise UserError(self.component_id, self.task, "next_tuple", error) from error
+        took = clock() - began
+        if took > slice_secs:
+            self._burst_calls = max(1, int(calls * slice_secs / took))
+        elif calls == limit:
+            self._burst_calls *= 2
+        self._ack_untracked()
+        return emissions.emitted > start
+
+    def _ack_untracked(self) -> None:
+        acked = self.output.acked
+        if acked:
+            ids = acked[:]
+            acked.clear()
+            for msg_id in ids:
+                self._call("ack", self._spout.ack, msg_id)
+
+
+class BoltTask(RunningTask):
+    """One task of a bolt; `run(rows, context)` executes the rows of an iterator."""
+
+    def __init__(self, plan: PhysicalPlan, task: int, component: object, *rest: Any) -> None:
+        if not isinstance(component, (BaseRichBolt, BaseBasicBolt)):
+            raise TypeError(f"task {task} is a {type(component).__name__}, expected a bolt")
+        super().__init__(plan, task, component, *rest)
+        self._bolt = component
+        me = self.component_id
+        self.aligner = Aligner(
+            upstream_task
+            for upstream in plan.upstream(me)
+            if not plan.in_cycle(upstream, me)
+            for upstream_task in plan.tasks_of(upstream)
+        )
+        self._collector: Any = _BoltCollector(self.output, self.report_error)
+
+    def _style_of(self, component: object) -> str:
+        return "basic" if isinstance(component, BaseBasicBolt) else "bolt"
+
+    def open(self) -> None:
+        if isinstance(self._bolt, BaseBasicBolt):
+            self._call("prepare", self._bolt.prepare, self.conf, self.context)
+        else:
+            self._call("prepare", self._bolt.prepare, self.conf, self.context, self._collector)
+
+    def close(self) -> None:
+        self._call_quietly("cleanup", self._bolt.cleanup)
+
+    def run(self, rows: Iterator[list[Any]], context: TupleContext) -> None:
+        """Execute rows one by one; raises UserError with the iterator behind the failing row."""
+        try:
+            if isinstance(self._bolt, BaseBasicBolt):
+                self._run_basic(self._bolt, rows, context)
+            else:
+                execute = self._bolt.execute
+                for values in rows:
+                    execute(Tuple(values, context))
+        except Exception as error:
+            raise UserError(self.component_id, self.task, "execute", error) from error
+
+    def _run_basic(
+        self, bolt: BaseBasicBolt, rows: Iterator[list[Any]], context: TupleContext
+    ) -> None:
+        execute, collector = bolt.execute, self._collector
+        while True:
+            try:
+                for values in rows:
+                    execute(Tuple(values, context), collector)
+                return
+            except ReportedFailedException as error:
+                self.report_error(error)
+            except FailedException:
+                continue  # its tuple fails, and nobody tracks it; the next one is not its fault
+
+    def end_of_input(self) -> None:
+        """Tell the bolt that all its inputs ended; what it raises is reported and marks a failure.
+
+        A deliberate FailedException is shown as its message alone.
+        """
+        self.ended = True
+        args = (self._collector,) if isinstance(self._bolt, BaseBasicBolt) else ()
+        try:
+            self._call("end_of_input", self._bolt.end_of_input, *args)
+        except UserError as error:
+            report = error.report(fatal=False)
+            if isinstance(error.error, FailedException):
+                report = ErrorReport(
+                    report.component, report.task, report.where, str(error.error), "", False
+                )
+            self._report(report)
+            self.failed = True

@@ -1,0 +1,290 @@
+"""WorkerCore: what the parent of a worker's processes decides.
+
+Theory of operation. A worker is one stream manager and one instance per executor. Each process
+registers with its addresses once its sockets are bound; when both ends of a link have registered
+the worker orders them to connect. An instance whose link is open reports itself ready. When a
+process dies, whoever was linked to it is ordered to disconnect *before* a successor of a higher
+incarnation is started, so that no message of the dead reaches the living. Restarts back off.
+
+Pure: events in, actions out; processes, pipes and clocks are in `storm_py.runtime.worker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from storm_py.wire import control
+
+#: Seconds before the first, second, ... restart in a row of one process; the last one repeats.
+BACKOFF_SECS: Final = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+#: A process that lived this long starts its row of restarts anew.
+HEALTHY_SECS: Final = 10.0
+
+STREAM_MANAGER: Final = "stream-manager"
+INSTANCE: Final = "instance"
+
+
+@dataclass(frozen=True, slots=True)
+class StartStreamManager:
+    """Start the stream manager."""
+
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartInstance:
+    """Start the instance of an executor."""
+
+    executor: int
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Send a record to a process of this worker ("sm" or "i<executor>")."""
+
+    identity: str
+    record: control.Control
+
+
+@dataclass(frozen=True, slots=True)
+class TellParent:
+    """Send a record to whoever runs this worker."""
+
+    record: control.Control
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Everything has stopped: the worker may exit."""
+
+
+Action = StartStreamManager | StartInstance | Tell | TellParent | Leave
+
+
+@dataclass(slots=True)
+class _Process:
+    """One process that this worker keeps alive; executor 0 is the stream manager."""
+
+    executor: int
+    incarnation: int = 0
+    addresses: control.Register | None = None
+    ready: bool = False
+    gone: bool = False
+    restart_at: float | None = None
+    started_at: float = 0.0
+    failures: int = 0
+    reason: str = ""
+
+    @property
+    def identity(self) -> str:
+        return f"i{self.executor}" if self.executor else "sm"
+
+    @property
+    def role(self) -> str:
+        return INSTANCE if self.executor else STREAM_MANAGER
+
+
+@dataclass(slots=True)
+class _Orders:
+    """What the parent wants of processes that start later."""
+
+    active: bool = False
+    wave: control.Wave | None = None
+    peers: dict[str, control.Connect] = field(default_factory=dict)
+    stopping: bool = False
+
+
+class WorkerCore:
+    """The processes of one worker."""
+
+    def __init__(self, worker: int, incarnation: int, executors: Iterable[int]) -> None:
+        self._worker = worker
+        self._incarnation = incarnation
+        self._manager = _Process(0)
+        self._instances = {executor: _Process(executor) for executor in executors}
+        self._orders = _Orders()
+        self._announced_ready = False
+
+    # ---- life of the processes -----------------------------------------------------------------
+
+    def start(self, now: float) -> list[Action]:
+        """Start everything."""
+        actions = self._start(self._manager, now)
+        for process in self._instances.values():
+            actions += self._start(process, now)
+        return actions
+
+    def _start(self, process: _Process, now: float) -> list[Action]:
+        process.incarnation += 1
+        process.addresses = None
+        process.ready = False
+        process.restart_at = None
+        process.started_at = now
+        if process.executor:
+            return [StartInstance(process.executor, process.incarnation)]
+        return [StartStreamManager(process.incarnation)]
+
+    def registered(self, record: control.Register) -> list[Action]:
+        """A process has bound its sockets: link it with those that are up already."""
+        process = self._process(record.executor)
+        if process is None or record.incarnation != process.incarnation:
+            return []
+        process.addresses = record
+        if process.executor:
+            return self._link(process)
+        actions: list[Action] = [
+            TellParent(
+                control.WorkerUp(
+                    self._worker,
+                    self._incarnation,
+                    record.pid,
+                    record.tcp_data,
+                    record.tcp_control,
+                    record.incarnation,
+                )
+            )
+        ]
+        for instance in self._instances.values():
+            actions += self._link(instance)
+        actions += [Tell("sm", connect) for connect in self._orders.peers.values()]
+        return actions
+
+    def _link(self, instance: _Process) -> list[Action]:
+        theirs, ours = instance.addresses, self._manager.addresses
+        if theirs is None or ours is None:
+            return []
+        to_instance = control.Connect(
+            instance.identity, theirs.incarnation, theirs.data, theirs.control
+        )
+        to_manager = control.Connect("stmgr", ours.incarnation, ours.data, ours.control)
+        return [Tell("sm", to_instance), Tell(instance.identity, to_manager)]
+
+    def ready(self, record: control.Ready) -> list[Action]:
+        """An instance has opened its components and its link."""
+        process = self._instances.get(record.executor)
+        if process is None or record.incarnation != process.incarnation:
+            return []
+        process.ready = True
+        actions: list[Action] = []
+        if self._orders.active:
+            actions.append(Tell(process.identity, control.Activate()))
+        if self._orders.wave is not None:
+            actions.append(Tell(process.identity, self._orders.wave))
+        if process.reason:
+            actions.append(self._restarted(process))
+        if all(instance.ready for instance in self._instances.values()):
+            if self._manager.reason:
+                actions.append(self._restarted(self._manager))
+            if not self._announced_ready:
+                self._announced_ready = True
+                actions.append(TellParent(control.WorkerReady(self._worker, self._incarnation)))
+        return actions
+
+    def _restarted(self, process: _Process) -> Action:
+        reason, process.reason = process.reason, ""
+        return TellParent(
+            control.Restarted(
+                self._worker, process.role, process.executor, process.incarnation, reason
+            )
+        )
+
+    def died(self, executor: int, incarnation: int, reason: str, now: float) -> list[Action]:
+        """A process is gone (executor 0: the stream manager)."""
+        process = self._process(executor)
+        if process is None or incarnation != process.incarnation or process.gone:
+            return []
+        process.addresses = None
+        process.ready = False
+        if self._orders.stopping:
+            process.gone = True
+            return self._after_stop()
+        process.reason = reason
+        if now - process.started_at >= HEALTHY_SECS:
+            process.failures = 0
+        delay = BACKOFF_SECS[min(process.failures, len(BACKOFF_SECS) - 1)]
+        process.failures += 1
+        process.restart_at = now + delay
+        if process.executor:
+            actions: list[Action] = [
+                Tell("sm", control.Disconnect(process.identity, process.incarnation))
+            ]
+        else:
+            for instance in self._instances.values():
+                instance.ready = False
+            gone = control.Disconnect("stmgr", process.incarnation)
+            actions = [Tell(i.identity, gone) for i in self._instances.values()]
+        return actions + self.tick(now)
+
+    def tick(self, now: float) -> list[Action]:
+        """Start what has waited long enough."""
+        actions: list[Action] = []
+        for process in (self._manager, *self._instances.values()):
+            if process.restart_at is not None and now >= process.restart_at:
+                actions += self._start(process, now)
+        return actions
+
+    def next_timeout(self) -> float | None:
+        """When `tick` should be called next, None for never."""
+        waiting = [
+            p.restart_at
+            for p in (self._manager, *self._instances.values())
+            if p.restart_at is not None
+        ]
+        return min(waiting, default=None)
+
+    def _process(self, executor: int) -> _Process | None:
+        return self._instances.get(executor) if executor else self._manager
+
+    # ---- orders of the parent ------------------------------------------------------------------
+
+    def order(self, record: control.Control) -> list[Action]:
+        """An order of whoever runs this worker."""
+        orders = self._orders
+        match record:
+            case control.Activate() | control.Deactivate():
+                orders.active = isinstance(record, control.Activate)
+                return self._tell_instances(record)
+            case control.Wave():
+                orders.wave = record
+                return self._tell_instances(record)
+            case control.Connect(peer=peer):
+                orders.peers[peer] = record
+                return [Tell("sm", record)] if self._manager.addresses else []
+            case control.Disconnect(peer=peer):
+                orders.peers.pop(peer, None)
+                return [Tell("sm", record)]
+            case control.Stop():
+                orders.stopping = True
+                actions: list[Action] = []
+                for process in self._instances.values():
+                    if process.restart_at is not None:
+                        process.restart_at = None
+                        process.gone = True
+                    else:
+                        actions.append(Tell(process.identity, record))
+                if self._manager.restart_at is not None:
+                    self._manager.restart_at = None
+                    self._manager.gone = True
+                return actions + self._after_stop()
+            case _:
+                raise ValueError(f"{type(record).__name__} is no order for a worker")
+
+    def _tell_instances(self, record: control.Control) -> list[Action]:
+        return [Tell(i.identity, record) for i in self._instances.values() if i.ready]
+
+    def _after_stop(self) -> list[Action]:
+        """Instances first, then the stream manager, then the worker itself."""
+        if not all(instance.gone for instance in self._instances.values()):
+            return []
+        return [Leave()] if self._manager.gone else [Tell("sm", control.Stop())]
+
+    def check(self) -> None:
+        """Assert what holds between any two events."""
+        for process in (self._manager, *self._instances.values()):
+            assert not (process.gone and process.restart_at is not None)
+            assert not process.ready or process.addresses is not None
+            if process.addresses is not None:
+                assert process.addresses.incarnation == process.incarnation

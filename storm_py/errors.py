@@ -1,0 +1,113 @@
+"""Every exception that storm-py raises on purpose, as one tree.
+
+::
+
+    StormPyError
+    +-- InvalidTopologyException        user code: the topology that was built cannot run
+    +-- ConfigError                     configuration: a key or a value is not acceptable
+    +-- TopologyLoadError               user code or command line: TOPOLOGY cannot be loaded
+    +-- EmitError                       user code: an emit that can never be delivered
+    +-- FailedException                 user code asks for its tuple to be failed
+    |   +-- ReportedFailedException     ... and for the failure to be reported as well
+    +-- ProtocolError                   cluster or our bug: bytes that break the wire format
+    +-- TopologyFailed                  the outcome: a run ended with a failure
+
+The words to the right say who has to act. This module imports nothing of storm-py, holds no
+behaviour beyond wording, and is the only place where exception classes are defined.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ConfigError",
+    "EmitError",
+    "FailedException",
+    "InvalidTopologyException",
+    "ProtocolError",
+    "ReportedFailedException",
+    "StormPyError",
+    "TopologyFailed",
+    "TopologyLoadError",
+    "a_type",
+    "did_you_mean",
+    "nearest",
+]
+
+
+class StormPyError(Exception):
+    """Raised when storm-py refuses or fails something; catch it to catch all of its errors."""
+
+
+class InvalidTopologyException(StormPyError):
+    """Raised when a topology is built or checked and its parts do not fit together (as in Storm).
+
+    It surfaces before any process starts: from a declarer call where the mistake is visible there,
+    otherwise from ``TopologyBuilder.create_topology``.
+    """
+
+
+class ConfigError(StormPyError):
+    """Raised when a configuration key is unknown or its value is not of the documented kind."""
+
+
+class TopologyLoadError(StormPyError):
+    """Raised when the TOPOLOGY of a command line cannot be turned into a topology."""
+
+
+class EmitError(StormPyError):
+    """Raised when an emit names an undeclared stream, has the wrong width or cannot be serialised.
+
+    Breaking the rules of direct streams and emitting after the end of input belong here too. It
+    is raised inside the user's own call, so that the traceback shows the guilty line.
+    """
+
+
+class FailedException(StormPyError):
+    """Raised when user code, inside a basic bolt, wants the current tuple to be failed.
+
+    Storm's name and meaning: the tuple fails and its spout may replay it; the process lives on.
+    Any other exception ends the executor.
+    """
+
+
+class ReportedFailedException(FailedException):
+    """Raised when user code wants the current tuple failed and the reason reported as an error."""
+
+
+class ProtocolError(StormPyError):
+    """Raised when bytes that arrive on a wire are malformed, truncated, oversize or unknown."""
+
+
+class TopologyFailed(StormPyError):
+    """Raised when a run ends with a failure: a component kept dying or a result was lost."""
+
+
+def a_type(value: object) -> str:
+    """Name the kind of ``value`` for a message: ``an int``, ``the class Split`` or ``None``."""
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'aeioAEIO' else 'a'} {name}"
+
+
+def nearest(name: object, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the known name most like ``name`` but not equal to it, None if none is close.
+
+    ``cutoff`` is difflib's ratio from 0 to 1; comparison ignores case.
+    """
+    if not isinstance(name, str):
+        return None
+    by_folded = {candidate.casefold(): candidate for candidate in known if candidate != name}
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=cutoff)
+    return by_folded[close[0]] if close else None
+
+
+def did_you_mean(name: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return ``"; did you mean 'x'?"`` for the ``nearest`` name, to end a message, or ``""``."""
+    near = nearest(name, known, cutoff)
+    return "" if near is None else f"; did you mean {near!r}?"

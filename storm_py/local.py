@@ -1,0 +1,355 @@
+"""Local mode: a topology on real worker processes, without nimbus, supervisor and ZooKeeper.
+
+`LocalRun` is the parent of the workers: it lays the topology out, writes the run folder, starts the
+workers, does what `RunCore` decides, gathers figures for an `Observer`, and leaves nothing behind -
+no process, no socket, no folder. `storm_py.inline` is the other way to run a topology from one
+command; `storm_py.cli.local` is the command.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import cloudpickle
+import zmq
+
+from storm_py.api.spec import StormTopology
+from storm_py.config import Config
+from storm_py.core.plan import PhysicalPlan, make_plan
+from storm_py.engine import run_core as core
+from storm_py.errors import InvalidTopologyException
+from storm_py.run import ComponentFigures, Observer, RunResult, Snapshot
+from storm_py.runtime.folder import RunFolder, UserCode
+from storm_py.runtime.process import describe_exit
+from storm_py.runtime.worker import log_files
+from storm_py.transport.zeromq import ChannelServer, Context
+from storm_py.wire import control
+
+_SNAPSHOT_SECS = 0.25
+#: Seconds that workers have to leave after the last report, before they are killed.
+_LEAVE_SECS = 5.0
+
+
+class LocalRun:
+    """One run of a topology on worker processes of this machine.
+
+    `conf` is the whole configuration, defaults included; `sys_path` and `module` say where the
+    user's classes are found. `log_dir` keeps the logs; without it they go with the run folder.
+    """
+
+    def __init__(
+        self,
+        topology_id: str,
+        topology: StormTopology,
+        conf: Mapping[str, Any],
+        sys_path: str,
+        module: str,
+        workers: int,
+        log_dir: Path | None,
+        observer: Observer,
+    ) -> None:
+        self._components = pickle_components(topology)
+        self._plan = make_plan(topology_id, topology, conf, workers)
+        self._user = UserCode(module, sys_path)
+        self._observer = observer
+        self._log_dir = log_dir
+        self._drain_secs: float = conf[Config.STORM_PY_DRAIN_TIMEOUT_SECS]
+        self._core = core.RunCore(self._plan)
+        self._signals = 0
+        self._interrupted = False
+        self._forced = False
+        self._stats: dict[int, control.ExecutorStats] = {}
+        self._errors = 0
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._deadline: float | None = None
+
+    def run(self, ttl_secs: float | None) -> RunResult:
+        """Run until the input ends, `ttl_secs` after activation, or a signal.
+
+        The first SIGINT or SIGTERM drains, the second forces. Blocks; call it on the main thread.
+        """
+        self._began = time.monotonic()
+        self._activated: float | None = None
+        self._ended_at: float | None = None
+        self._ttl_secs = ttl_secs
+        wakeup, wakeup_write = os.pipe()
+        for fd in (wakeup, wakeup_write):
+            os.set_blocking(fd, False)
+        folder = RunFolder.create()
+        old_fd = signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
+        handled = (signal.SIGINT, signal.SIGTERM)
+        old = {number: signal.signal(number, self._on_signal) for number in handled}
+        old[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+        try:
+            return self._run_in(folder, wakeup)
+        finally:
+            self._kill()
+            for number, handler in old.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(old_fd)
+            os.close(wakeup)
+            os.close(wakeup_write)
+            folder.remove()
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._signals += 1
+
+    def _run_in(self, folder: RunFolder, wakeup: int) -> RunResult:
+        folder.write_plan(self._plan, self._user, self._components)
+        self._folder = folder
+        self._logs = self._log_dir or folder.path / "logs"
+        context: Context = zmq.Context()
+        self._channel = ChannelServer(context, folder.parent_address)
+        tails = OutputTails(self._logs, self._plan, self._observer)
+        poller = zmq.Poller()
+        poller.register(self._channel.socket, zmq.POLLIN)
+        poller.register(wakeup, zmq.POLLIN)
+        snapshot_at = 0.0
+        try:
+            self._perform(self._core.start(time.monotonic()))
+            while self._core.phase != "done" and not self._forced:
+                poller.poll(50)
+                drain_pipe(wakeup)
+                self._take_messages()
+                self._reap()
+                now = time.monotonic()
+                self._perform(self._core.tick(now))
+                self._heed(now)
+                if now >= snapshot_at:
+                    tails.read()
+                    self._observer.snapshot(self._snapshot())
+                    snapshot_at = now + _SNAPSHOT_SECS
+            self._kill()
+            self._take_messages()
+            tails.read(last=True)
+        finally:
+            tails.close()
+            self._channel.close()
+            context.destroy(linger=0)
+        return self._result()
+
+    # ---- signals and time ----------------------------------------------------------------------
+
+    def _heed(self, now: float) -> None:
+        """Signals, the time to live, and the limits of patience."""
+        phase = self._core.phase
+        if phase == "running" and self._activated is None:
+            self._activated = now
+        if self._signals >= 2:
+            self._forced = True
+            self._observer.event("stopping at once")
+            return
+        over = (
+            self._ttl_secs is not None
+            and self._activated is not None
+            and now - self._activated >= self._ttl_secs
+        )
+        if (self._signals or over) and phase in ("starting", "running"):
+            self._interrupted = bool(self._signals)
+            why = "interrupted" if self._signals else f"{self._ttl_secs:g} s are over"
+            self._observer.event(f"{why}: draining (interrupt again to stop at once)")
+            self._deadline = now + self._drain_secs
+            self._perform(self._core.drain())
+        if self._core.phase == "stopping" and self._ended_at is None:
+            self._ended_at = now
+            self._deadline = now + _LEAVE_SECS
+        if self._deadline is not None and now >= self._deadline:
+            self._forced = True
+            if self._ended_at is None:
+                self._observer.event(
+                    f"not drained after {self._drain_secs:g} s (storm_py.drain.timeout.secs): "
+                    "stopping at once"
+                )
+            else:
+                self._observer.event(f"still stopping after {_LEAVE_SECS:g} s: stopping at once")
+
+    # ---- processes -----------------------------------------------------------------------------
+
+    def _perform(self, actions: list[core.Action]) -> None:
+        for action in actions:
+            match action:
+                case core.StartWorker(worker=worker, incarnation=incarnation):
+                    self._start_worker(worker, incarnation)
+                case core.TellWorker(worker=worker, record=record):
+                    incarnation = self._core.incarnations[worker]
+                    self._channel.send(f"w{worker}.{incarnation}", control.encode(record))
+                case core.Note(text=text):
+                    self._observer.event(text)
+
+    def _start_worker(self, worker: int, incarnation: int) -> None:
+        logs = self._logs / str(6700 + worker)
+        logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        command = [sys.executable, "-P", "-m", "storm_py.runtime.worker"]
+        args = [self._folder.path, worker, incarnation, self._logs, os.getpid()]
+        with (logs / "worker.log").open("ab") as log:
+            self._processes[worker] = subprocess.Popen(
+                [*command, *(str(arg) for arg in args)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for this process, which drains
+            )
+
+    def _reap(self) -> None:
+        for worker, process in list(self._processes.items()):
+            if process.poll() is not None:
+                self._take_messages()
+                del self._processes[worker]
+                reason = f"process {process.pid} {describe_exit(process.returncode)}"
+                self._perform(self._core.worker_died(worker, reason, time.monotonic()))
+
+    def _kill(self) -> None:
+        """End what is still there; a worker's children die with it."""
+        for process in self._processes.values():
+            process.kill()
+            process.wait()
+        self._processes.clear()
+
+    # ---- messages ------------------------------------------------------------------------------
+
+    def _take_messages(self) -> None:
+        while (received := self._channel.receive()) is not None:
+            self._on_record(control.decode(received[1]))
+
+    def _on_record(self, record: control.Control) -> None:
+        now = time.monotonic()
+        match record:
+            case control.ExecutorStats():
+                self._stats[record.executor] = record
+            case control.WorkerUp():
+                self._perform(self._core.worker_up(record))
+            case control.WorkerReady():
+                self._perform(self._core.worker_ready(record, now))
+            case control.Restarted():
+                self._perform(self._core.restarted(record, now))
+            case control.Ended():
+                self._perform(self._core.ended(record))
+            case control.ErrorReport():
+                self._errors += 1
+                self._observer.error(record)
+                self._perform(self._core.failed_to_run(record))
+            case control.LogRecord():
+                self._observer.log(record.level, record.source, record.text)
+            case _:
+                raise AssertionError(f"{type(record).__name__} from a worker")
+
+    # ---- figures -------------------------------------------------------------------------------
+
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(
+            self._plan.topology_id,
+            self._core.phase,
+            self._secs(),
+            len(self._plan.workers),
+            tuple(self._figures(c) for c in self._plan.topology.components),
+            self._core.restarts,
+            self._errors,
+        )
+
+    def _secs(self) -> float:
+        if self._activated is None:
+            return 0.0
+        return (self._ended_at or time.monotonic()) - self._activated
+
+    def _figures(self, component_id: str) -> ComponentFigures:
+        spec = self._plan.topology.components[component_id]
+        executors = [e for e in self._plan.executors if e.component_id == component_id]
+        found = [self._stats[e.id] for e in executors if e.id in self._stats]
+        return ComponentFigures(
+            component_id,
+            spec.kind,
+            len(executors),
+            spec.num_tasks,
+            sum(stats.executed for stats in found),
+            sum(stats.emitted for stats in found),
+            sum(stats.queued for stats in found),
+        )
+
+    def _result(self) -> RunResult:
+        started = self._activated if self._activated is not None else time.monotonic()
+        lost = list(self._core.lost)
+        if self._forced:
+            lost.append("the run was stopped before it was drained; tuples in flight are lost")
+        return RunResult(
+            self._snapshot(),
+            started - self._began,
+            self._core.failed,
+            self._interrupted,
+            self._forced,
+            tuple(lost),
+            None if self._log_dir is None else str(self._log_dir),
+        )
+
+
+def pickle_components(topology: StormTopology) -> dict[str, bytes]:
+    """Each component's object as bytes; one that cannot travel is the user's mistake."""
+    packed = {}
+    for spec in topology.components.values():
+        try:
+            packed[spec.id] = cloudpickle.dumps(spec.component)
+        except Exception as error:
+            made_in = "open" if spec.kind == "spout" else "prepare"
+            raise InvalidTopologyException(
+                f"{spec.label} cannot be sent to another process: {error}; create what cannot be "
+                f"pickled (files, sockets, locks, generators) in {made_in}() instead of __init__()"
+            ) from error
+    return packed
+
+
+def drain_pipe(fd: int) -> None:
+    """Empty a wake-up pipe."""
+    try:
+        while os.read(fd, 4096):
+            pass
+    except BlockingIOError:
+        return
+
+
+class OutputTails:
+    """Hands on what instances print, line by line, from the files their output goes to."""
+
+    def __init__(self, logs: Path, plan: PhysicalPlan, observer: Observer) -> None:
+        self._observer = observer
+        self._paths = {
+            f"{e.component_id} (task {e.tasks[0]})": log_files(logs, plan, e)[0]
+            for e in plan.executors
+        }
+        # A folder given with --log-dir may hold the output of an earlier run.
+        self._offsets = {
+            source: path.stat().st_size if path.exists() else 0
+            for source, path in self._paths.items()
+        }
+        self._partial: dict[str, bytes] = {}
+        self._files: dict[str, io.BufferedReader] = {}
+
+    def read(self, last: bool = False) -> None:
+        """Hand on every whole line written since the last call; with `last` the rest as well."""
+        for source, path in self._paths.items():
+            file = self._files.get(source)
+            if file is None:
+                if not path.exists():
+                    continue
+                file = self._files[source] = path.open("rb")
+                file.seek(self._offsets[source])
+            data = file.read()
+            if data:
+                *lines, rest = (self._partial.get(source, b"") + data).split(b"\n")
+                self._partial[source] = rest
+                for line in lines:
+                    self._observer.output(source, line.decode("utf-8", "replace"))
+            if last and self._partial.get(source):
+                self._observer.output(source, self._partial.pop(source).decode("utf-8", "replace"))
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files.values():
+            file.close()

@@ -1,0 +1,110 @@
+"""A run of a topology as its operator sees it: snapshots, the result, and who is told.
+
+Shared by the modes that run a topology from one command (`storm_py.local` with processes,
+`storm_py.inline` in one thread) and by whatever shows them (`storm_py.cli`). Values only; they know
+no terminal and no process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from storm_py.wire.control import ErrorReport
+
+Phase = Literal["starting", "running", "draining", "stopping", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentFigures:
+    """What the executors of one component have done since the start of the run.
+
+    `executed` counts input tuples, `emitted` tuples that user code emitted, `queued` rows that wait
+    for the component in stream managers and instances.
+    """
+
+    component_id: str
+    kind: Literal["spout", "bolt"]
+    executors: int
+    tasks: int
+    executed: int
+    emitted: int
+    queued: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The run at one moment; `secs` since its spouts were activated (0 before)."""
+
+    topology_id: str
+    phase: Phase
+    secs: float
+    workers: int
+    components: tuple[ComponentFigures, ...]
+    restarts: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended.
+
+    `failed`: user code raised, or a component could not start. `interrupted`: somebody stopped it
+    before its input ended. `forced`: it was not drained, so tuples were left behind. `lost`: why
+    figures may be short of the input, one sentence each, empty for a run without accidents.
+    """
+
+    final: Snapshot
+    start_secs: float
+    failed: bool
+    interrupted: bool
+    forced: bool
+    lost: tuple[str, ...]
+    log_dir: str | None
+
+    def to_dict(self) -> Mapping[str, object]:
+        """The result as plain values, for `--json`."""
+        final = self.final
+        return {
+            "topology": final.topology_id,
+            "secs": round(final.secs, 3),
+            "start_secs": round(self.start_secs, 3),
+            "workers": final.workers,
+            "failed": self.failed,
+            "interrupted": self.interrupted,
+            "forced": self.forced,
+            "restarts": final.restarts,
+            "errors": final.errors,
+            "lost": list(self.lost),
+            "components": {
+                c.component_id: {
+                    "kind": c.kind,
+                    "executors": c.executors,
+                    "tasks": c.tasks,
+                    "executed": c.executed,
+                    "emitted": c.emitted,
+                    "queued": c.queued,
+                }
+                for c in final.components
+            },
+        }
+
+
+class Observer(Protocol):
+    """Who is told what happens during a run; called on the thread of the run, must not block."""
+
+    def snapshot(self, snapshot: Snapshot) -> None:
+        """Fresh figures, a few times a second."""
+
+    def error(self, error: ErrorReport) -> None:
+        """User code raised, or a component could not start."""
+
+    def log(self, level: int, source: str, text: str) -> None:
+        """A log record of WARNING or above; `source` says component and task."""
+
+    def output(self, source: str, line: str) -> None:
+        """A line that user code printed."""
+
+    def event(self, text: str) -> None:
+        """Something an operator should know: a restart, a drain that begins."""

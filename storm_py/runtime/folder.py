@@ -1,0 +1,118 @@
+"""RunFolder: the private folder of one run - plan, components, sockets, pages, logs.
+
+Processes of a run find everything through it; its path is all they are given. It is made with mode
+0700 below a short path, as an ipc address may be no longer than 107 bytes. Names are in this file
+only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from storm_py.core.plan import PhysicalPlan, dump_plan, load_plan
+from storm_py.transport.zeromq import ipc
+
+
+@dataclass(frozen=True, slots=True)
+class UserCode:
+    """Where the module of the topology is found."""
+
+    module: str
+    sys_path: str
+
+
+def base_folder() -> Path:
+    """Where run folders live: $XDG_RUNTIME_DIR/storm-py, else storm-py-<uid> in /tmp."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and os.access(runtime, os.W_OK):
+        base = Path(runtime) / "storm-py"
+    else:
+        base = Path("/tmp") / f"storm-py-{os.getuid()}"
+    base.mkdir(mode=0o700, exist_ok=True)
+    info = base.stat()
+    if info.st_uid != os.getuid() or info.st_mode & 0o077:
+        raise PermissionError(
+            f"{base} must belong to user {os.getuid()} with mode 0700: remove it or mend it"
+        )
+    return base
+
+
+def sweep(base: Path) -> None:
+    """Remove folders of runs whose process is gone: it was killed before it could."""
+    for folder in base.glob("run-*-*"):
+        pid = folder.name.split("-")[1]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class RunFolder:
+    """The layout of a run folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls) -> RunFolder:
+        """A new folder of this process."""
+        base = base_folder()
+        sweep(base)
+        folder = cls(Path(tempfile.mkdtemp(prefix=f"run-{os.getpid()}-", dir=base)))
+        for sub in ("components", "pages", "logs", "s"):
+            (folder.path / sub).mkdir(mode=0o700)
+        return folder
+
+    def remove(self) -> None:
+        """Remove it with all it holds."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    # ---- what is written once ------------------------------------------------------------------
+
+    def write_plan(self, plan: PhysicalPlan, user: UserCode, components: dict[str, bytes]) -> None:
+        """Write the plan, where user code lives, and each component's pickled object."""
+        (self.path / "plan.json").write_bytes(dump_plan(plan))
+        code = {"module": user.module, "sys_path": user.sys_path}
+        (self.path / "user.json").write_text(json.dumps(code))
+        for i, component in enumerate(sorted(components)):
+            self._component(i).write_bytes(components[component])
+
+    def read_plan(self) -> PhysicalPlan:
+        """The plan of the run."""
+        return load_plan((self.path / "plan.json").read_bytes())
+
+    def read_user(self) -> UserCode:
+        """Where user code lives."""
+        return UserCode(**json.loads((self.path / "user.json").read_text()))
+
+    def read_component(self, plan: PhysicalPlan, component_id: str) -> bytes:
+        """A component's pickled object."""
+        return self._component(sorted(plan.topology.components).index(component_id)).read_bytes()
+
+    def _component(self, index: int) -> Path:
+        return self.path / "components" / f"{index}.pickle"
+
+    # ---- addresses and files -------------------------------------------------------------------
+
+    @property
+    def parent_address(self) -> str:
+        """The control channel between the parent of the run and its workers."""
+        return ipc(self.path / "s", "p")
+
+    def worker_address(self, worker: int, incarnation: int) -> str:
+        """The control channel of a worker."""
+        return ipc(self.path / "s", f"w{worker}.{incarnation}")
+
+    def inlet_addresses(self, peer: str, worker_incarnation: int, incarnation: int) -> list[str]:
+        """Data and control address of an instance or stream manager, new for each incarnation."""
+        name = f"{peer}.{worker_incarnation}.{incarnation}"
+        return [ipc(self.path / "s", f"{name}{kind}") for kind in "dc"]
+
+    def page(self, executor: int) -> Path:
+        """The statistics page of an executor."""
+        return self.path / "pages" / str(executor)

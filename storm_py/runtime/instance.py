@@ -1,0 +1,313 @@
+"""Instance: the process of one executor - sockets and clock around an `InstanceCore`.
+
+Forked by `storm_py.runtime.fork_server`. It unpickles the component once per task, opens it, links
+itself to the stream manager that the worker names, and then does nothing but: take a message, let
+the core work, look at control when it is due, sleep in poll when there is nothing to do. An
+exception of user code is reported and ends this process only; the worker starts another.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import logging
+import math
+import os
+import random
+import sys
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+import cloudpickle
+import zmq
+
+from storm_py.engine.instance_core import InstanceCore
+from storm_py.engine.settings import Settings
+from storm_py.engine.tasks import UserError
+from storm_py.runtime.folder import RunFolder
+from storm_py.runtime.logs import RecordQueue, set_up_logging
+from storm_py.runtime.page import PageWriter
+from storm_py.transport.zeromq import UPSTREAM_HWM, ChannelClient, Context, Inlet, Outlet
+from storm_py.wire import control
+
+_LOG = logging.getLogger("storm_py.instance")
+
+#: Seconds between two looks at the control sockets while there is work.
+_LOOK_SECS = 0.001
+#: Longest sleep of an instance that has nothing to do.
+_IDLE_SECS = 0.25
+#: Rounds of an idle spout that wait the shortest time before waits begin to double.
+_EAGER_ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceSpec:
+    """Which instance a forked process becomes."""
+
+    folder: str
+    worker: int
+    worker_incarnation: int
+    executor: int
+    incarnation: int
+
+
+class Instance:
+    """The driver; it is the core's port as well."""
+
+    def __init__(self, spec: InstanceSpec, channel: ChannelClient, records: RecordQueue) -> None:
+        folder = RunFolder(Path(spec.folder))
+        plan = folder.read_plan()
+        self._spec = spec
+        self._records = records
+        self._channel = channel
+        self._context: Context = zmq.Context.instance()
+        addresses = folder.inlet_addresses(
+            f"i{spec.executor}", spec.worker_incarnation, spec.incarnation
+        )
+        self._inlet = Inlet(self._context, addresses[:1], addresses[1:], hwm=0)
+        self._outlet: Outlet | None = None
+        self._orders: deque[control.Control] = deque()
+        self._page = PageWriter(folder.page(spec.executor), spec.incarnation)
+        self._stopped = False
+        self._ready = False
+        self._idle_rounds = 0
+        conf = plan.conf
+        settings = Settings.of(conf, worker_port=6700 + spec.worker)
+        self._spout_wait_secs = settings.spout_wait_secs
+        executor = plan.executor(spec.executor)
+        packed = folder.read_component(plan, executor.component_id)
+        objects = {task: cloudpickle.loads(packed) for task in executor.tasks}
+        self._core = InstanceCore(
+            plan, spec.executor, spec.incarnation, objects, settings, self, random.Random()
+        )
+        self._is_spout = plan.topology.components[executor.component_id].kind == "spout"
+        self._poller = zmq.Poller()
+        self._poller.register(self._inlet.control, zmq.POLLIN)
+        self._poller.register(channel.socket, zmq.POLLIN)
+        self._poller_with_data = zmq.Poller()
+        for socket in (self._inlet.control, channel.socket, self._inlet.data):
+            self._poller_with_data.register(socket, zmq.POLLIN)
+
+    # ---- the core's port -----------------------------------------------------------------------
+
+    def clock(self) -> float:
+        """Monotonic seconds."""
+        return time.monotonic()
+
+    def stamp(self) -> int:
+        """Microseconds since the Unix epoch."""
+        return time.time_ns() // 1000
+
+    def send(self, data: bool, message: bytes) -> None:
+        """Send to the stream manager; waits, serving control only, when its socket is full."""
+        outlet = self._outlet
+        if outlet is None:
+            return  # the link was closed while the core was sending: its session is over
+        socket = outlet.data if data else outlet.control
+        try:
+            socket.send(message, zmq.NOBLOCK)
+        except zmq.Again:
+            self._send_waiting(outlet, socket, message)
+
+    def _send_waiting(self, outlet: Outlet, socket: zmq.Socket[bytes], message: bytes) -> None:
+        poller = zmq.Poller()
+        poller.register(socket, zmq.POLLOUT)
+        poller.register(self._inlet.control, zmq.POLLIN)
+        poller.register(self._channel.socket, zmq.POLLIN)
+        while self._outlet is outlet:
+            poller.poll(int(_IDLE_SECS * 1000))
+            try:
+                socket.send(message, zmq.NOBLOCK)
+                return
+            except zmq.Again:
+                self._take_orders()
+                if any(isinstance(order, control.Disconnect) for order in self._orders):
+                    return  # the stream manager died: the message belongs to its session
+            self._serve_link()
+
+    def report(self, error: control.ErrorReport) -> None:
+        """Log an error and tell the worker."""
+        _LOG.error(
+            "%s task %d, %s: %s\n%s",
+            error.component,
+            error.task,
+            error.where,
+            error.message,
+            error.traceback,
+        )
+        self._channel.send(control.encode(error))
+
+    def ended(self, wave: int, failed: bool) -> None:
+        """Tell the worker that all tasks have ended."""
+        self._write_page()
+        spec = self._spec
+        record = control.Ended(spec.executor, spec.incarnation, wave, failed)
+        self._channel.send(control.encode(record))
+
+    # ---- the loop ------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Open the components and serve until the worker says stop."""
+        spec, inlet = self._spec, self._inlet
+        self._core.open()
+        self._channel.send(
+            control.encode(
+                control.Register(
+                    "instance",
+                    spec.executor,
+                    spec.incarnation,
+                    os.getpid(),
+                    inlet.data_addresses[0],
+                    inlet.control_addresses[0],
+                    "",
+                    "",
+                )
+            )
+        )
+        gc.collect()
+        gc.freeze()
+        step = self._spout_round if self._is_spout else self._bolt_round
+        look_at = 0.0
+        while not self._stopped:
+            step()
+            now = time.monotonic()
+            if now >= look_at:
+                self._look()
+                look_at = time.monotonic() + _LOOK_SECS
+        self._core.close()
+        self._write_page()
+
+    def _bolt_round(self) -> None:
+        core = self._core
+        if core.paused:
+            core.flush()
+            self._sleep(self._poller, _IDLE_SECS)
+        elif core.has_work:
+            core.work()
+            self._write_page()
+        else:
+            try:
+                message = self._inlet.data.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                core.flush()
+                self._sleep(self._poller_with_data, _IDLE_SECS)
+            else:
+                core.on_data(message)
+                core.work()
+                self._write_page()
+
+    def _spout_round(self) -> None:
+        core = self._core
+        if core.spin():
+            self._idle_rounds = 0
+            self._write_page()
+            return
+        self._write_page()
+        if core.spouting:
+            self._idle_rounds += 1
+            doublings = max(0, self._idle_rounds - _EAGER_ROUNDS)
+            wait = min(self._spout_wait_secs, 0.001 * 2 ** min(doublings, 20))
+        else:
+            wait = _IDLE_SECS
+        self._sleep(self._poller, wait)
+
+    def _sleep(self, poller: zmq.Poller, secs: float) -> None:
+        """Wait for a message on the poller's sockets, and look at control."""
+        poller.poll(math.ceil(secs * 1000))
+        self._look()
+
+    def _look(self) -> None:
+        """Serve control: the link's, then the worker's."""
+        self._serve_link()
+        self._take_orders()
+        while self._orders and not self._stopped:
+            self._obey(self._orders.popleft())
+        for record in self._records.take():
+            self._channel.send(control.encode(record))
+
+    def _serve_link(self) -> None:
+        receive = self._inlet.control.recv
+        while True:
+            try:
+                message = receive(zmq.NOBLOCK)
+            except zmq.Again:
+                break
+            self._core.on_control(message)
+        if self._core.linked and not self._ready:
+            self._ready = True
+            spec = self._spec
+            self._channel.send(control.encode(control.Ready(spec.executor, spec.incarnation)))
+
+    def _take_orders(self) -> None:
+        while (message := self._channel.receive()) is not None:
+            self._orders.append(control.decode(message))
+
+    def _obey(self, order: control.Control) -> None:
+        match order:
+            case control.Connect(data=data, control=address):
+                self._disconnect()
+                self._outlet = Outlet(self._context, data, address, UPSTREAM_HWM)
+                self._core.connect()
+            case control.Disconnect():
+                self._disconnect()
+            case control.Activate():
+                self._core.activate()
+            case control.Deactivate():
+                self._core.deactivate()
+            case control.Wave(wave=wave, drain=drain):
+                self._core.on_wave(wave, drain)
+            case control.Stop():
+                self._stopped = True
+            case _:
+                _LOG.warning("order %s is not for an instance", type(order).__name__)
+
+    def _disconnect(self) -> None:
+        if self._outlet is not None:
+            self._outlet.close()
+            self._outlet = None
+            self._core.disconnect()
+            self._ready = False
+
+    def _write_page(self) -> None:
+        found = self._core.statistics()
+        self._page.write(found.executed, found.emitted, found.transferred, found.queued, 0.0)
+
+    def give_up(self, error: UserError) -> None:
+        """User code raised: send what was emitted before, tell the worker."""
+        if self._outlet is not None and self._core.linked:
+            self._core.flush()
+        self._write_page()
+        self.report(error.report(fatal=True))
+
+
+def run_instance(spec: InstanceSpec) -> int:
+    """Become the instance; returns the exit code."""
+    folder = RunFolder(Path(spec.folder))
+    user = folder.read_user()
+    sys.path.insert(0, user.sys_path)
+    records = RecordQueue(f"executor {spec.executor}")
+    set_up_logging(records)
+    address = folder.worker_address(spec.worker, spec.worker_incarnation)
+    channel = ChannelClient(zmq.Context.instance(), address, f"i{spec.executor}.{spec.incarnation}")
+    code = 1
+    try:
+        importlib.import_module(user.module)
+        instance = Instance(spec, channel, records)
+        try:
+            instance.run()
+            code = 0
+        except UserError as error:
+            instance.give_up(error)
+    except Exception as error:  # noqa: BLE001 - the boundary of the process: told, then it ends
+        _LOG.exception("instance of executor %d failed", spec.executor)
+        plan = folder.read_plan()
+        executor = plan.executor(spec.executor)
+        failure = UserError(executor.component_id, executor.tasks[0], "start", error)
+        channel.send(control.encode(failure.report(fatal=True)))
+    for record in records.take():
+        channel.send(control.encode(record))
+    channel.close(linger_secs=2.0)
+    zmq.Context.instance().destroy(linger=None)
+    return code

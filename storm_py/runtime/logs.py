@@ -1,0 +1,59 @@
+"""Logging of worker processes: everything to the process's log file, warnings on to the terminal.
+
+A record of WARNING or above is also queued for the worker's control channel; the queue is bounded
+and says how many records it dropped, so that a bolt that warns about every tuple cannot flood.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import deque
+
+from storm_py.wire.control import LogRecord
+
+_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+_QUEUED_RECORDS = 100
+_TEXT_CHARS = 2000
+
+
+class RecordQueue(logging.Handler):
+    """Holds warnings until the loop takes them; any thread may log."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(logging.WARNING)
+        self.source = source
+        self._queue: deque[LogRecord] = deque()
+        self._dropped = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Queue a record for the terminal; those of storm-py itself travel as error reports."""
+        if record.name.startswith("storm_py."):
+            return
+        if len(self._queue) >= _QUEUED_RECORDS:
+            self._dropped += 1
+            return
+        text = record.getMessage()[:_TEXT_CHARS]
+        self._queue.append(LogRecord(record.levelno, self.source, text))
+
+    def take(self) -> list[LogRecord]:
+        """What was queued since the last call."""
+        if not self._queue:
+            return []
+        taken = [self._queue.popleft() for _ in range(len(self._queue))]
+        if self._dropped:
+            text = f"{self._dropped} more records were dropped here; the log file has them"
+            taken.append(LogRecord(logging.WARNING, self.source, text))
+            self._dropped = 0
+        return taken
+
+
+def set_up_logging(records: RecordQueue | None) -> None:
+    """Log INFO and above to standard error, which is the process's log file."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    root.addHandler(handler)
+    if records is not None:
+        root.addHandler(records)

@@ -1,0 +1,58 @@
+"""What every process of a worker does first: die with its parent, find its streams, set up logs."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+import signal
+import sys
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent dies; leave at once if it is dead already.
+
+    Call it on the main thread of a process that was started by the main thread of its parent.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+    if os.getppid() != parent:
+        sys.exit(f"parent process {parent} is gone")
+
+
+def leave_terminal_signals_to_parent() -> None:
+    """Ctrl-C goes to the whole foreground group: only the parent of a run answers it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def redirect(out: Path, err: Path) -> None:
+    """Append standard output and standard error of this process, C libraries included, to files."""
+    for path, stream, fd in ((out, sys.stdout, 1), (err, sys.stderr, 2)):
+        stream.flush()
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(opened, fd)
+        os.close(opened)
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(
+            io.BufferedWriter(io.FileIO(fd, "w", closefd=False)),
+            "utf-8",
+            errors="replace",
+            line_buffering=True,
+        )
+        for fd in (1, 2)
+    )
+
+
+def describe_exit(status: int) -> str:
+    """A wait status or return code in words."""
+    if status < 0:
+        try:
+            return f"was killed by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"was killed by signal {-status}"
+    return f"exited with code {status}"

@@ -1,0 +1,215 @@
+"""Stream manager: `python -m storm_py.runtime.stream_manager` - sockets around its core.
+
+One process per worker, started by it. Never blocks on a send: what a peer's socket does not take
+waits here, and the core is told, so that senders pause before much piles up.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import random
+import sys
+import time
+from collections import deque
+from pathlib import Path
+
+import zmq
+
+from storm_py.engine.settings import limits
+from storm_py.engine.stream_manager_core import Send, StreamManagerCore
+from storm_py.errors import ProtocolError
+from storm_py.runtime.folder import RunFolder
+from storm_py.runtime.logs import set_up_logging
+from storm_py.runtime.process import die_with_parent, leave_terminal_signals_to_parent
+from storm_py.transport.zeromq import UNBOUNDED, UPSTREAM_HWM, ChannelClient, Context, Inlet, Outlet
+from storm_py.wire import control
+
+_LOG = logging.getLogger("storm_py.stream_manager")
+
+#: Seconds between two looks at control while data keeps coming.
+_LOOK_SECS = 0.001
+_IDLE_MS = 250
+#: While a socket was full: how soon it is tried again.
+_RETRY_MS = 20
+#: Seconds between two reports of queue lengths to the worker.
+_REPORT_SECS = 0.25
+#: Data messages in a row before the clock is read again.
+_BURST = 16
+
+
+class StreamManager:
+    """The driver."""
+
+    def __init__(
+        self, folder: RunFolder, worker: int, worker_incarnation: int, incarnation: int
+    ) -> None:
+        plan = folder.read_plan()
+        self._context: Context = zmq.Context.instance()
+        self._core = StreamManagerCore(
+            plan, worker, incarnation, random.Random(), limits(plan.conf)
+        )
+        self._high_bytes = limits(plan.conf).high_bytes
+        data, ctl = folder.inlet_addresses(f"s{worker}", worker_incarnation, incarnation)
+        tcp = "tcp://127.0.0.1:*"
+        self._inlet = Inlet(self._context, [data, tcp], [ctl, tcp], UPSTREAM_HWM)
+        self._outlets: dict[str, Outlet] = {}
+        self._waiting: dict[str, deque[bytes]] = {}
+        self._waiting_bytes: dict[str, int] = {}
+        address = folder.worker_address(worker, worker_incarnation)
+        self._channel = ChannelClient(self._context, address, f"sm.{incarnation}")
+        self._incarnation = incarnation
+        self._stopped = False
+        self._poller = zmq.Poller()
+        for socket in (self._inlet.control, self._channel.socket, self._inlet.data):
+            self._poller.register(socket, zmq.POLLIN)
+
+    def run(self) -> None:
+        """Register and serve until the worker says stop."""
+        self._register()
+        gc.collect()
+        gc.freeze()
+        receive, clock = self._inlet.data.recv, time.monotonic
+        look_at = report_at = 0.0
+        while not self._stopped:
+            now = clock()
+            try:
+                for _ in range(_BURST):
+                    self._route(receive(zmq.NOBLOCK), now)
+            except zmq.Again:
+                self._poller.poll(_RETRY_MS if self._waiting else _IDLE_MS)
+                look_at = 0.0
+            now = clock()
+            if now >= look_at:
+                self._look(now)
+                look_at = now + _LOOK_SECS
+                if now >= report_at:
+                    self._report()
+                    report_at = now + _REPORT_SECS
+
+    def _register(self) -> None:
+        data, tcp_data = self._inlet.data_addresses
+        ctl, tcp_control = self._inlet.control_addresses
+        self._channel.send(
+            control.encode(
+                control.Register(
+                    "stream-manager",
+                    0,
+                    self._incarnation,
+                    os.getpid(),
+                    data,
+                    ctl,
+                    tcp_data,
+                    tcp_control,
+                )
+            )
+        )
+
+    def _route(self, message: bytes, now: float) -> None:
+        try:
+            sends = self._core.on_data(message, now)
+        except ProtocolError as error:
+            _LOG.error("a data message was refused: %s", error)
+            return
+        if sends:
+            self._transmit(sends)
+
+    def _transmit(self, sends: list[Send]) -> None:
+        for data, peer, message in sends:
+            outlet = self._outlets.get(peer)
+            if outlet is None:
+                continue  # closed since: its session is over
+            if not data:
+                outlet.control.send(message)
+            elif peer in self._waiting:
+                self._keep(peer, message)
+            else:
+                try:
+                    outlet.data.send(message, zmq.NOBLOCK)
+                except zmq.Again:
+                    self._keep(peer, message)
+
+    def _keep(self, peer: str, message: bytes) -> None:
+        """A peer's socket is full: wait with this message and all behind it."""
+        self._waiting.setdefault(peer, deque()).append(message)
+        total = self._waiting_bytes.get(peer, 0) + len(message)
+        self._waiting_bytes[peer] = total
+        if total > self._high_bytes:
+            self._transmit(self._core.egress(peer, congested=True))
+
+    def _send_waiting(self) -> None:
+        for peer in list(self._waiting):
+            queue, socket = self._waiting[peer], self._outlets[peer].data
+            try:
+                while queue:
+                    socket.send(queue[0], zmq.NOBLOCK)
+                    self._waiting_bytes[peer] -= len(queue.popleft())
+            except zmq.Again:
+                pass
+            if self._waiting_bytes[peer] <= self._high_bytes // 2:
+                self._transmit(self._core.egress(peer, congested=False))
+            if not queue:
+                del self._waiting[peer], self._waiting_bytes[peer]
+
+    def _look(self, now: float) -> None:
+        """Serve control: links, then the worker, then sockets that were full."""
+        receive = self._inlet.control.recv
+        while True:
+            try:
+                message = receive(zmq.NOBLOCK)
+            except zmq.Again:
+                break
+            try:
+                self._transmit(self._core.on_control(message, now))
+            except ProtocolError as error:
+                _LOG.error("a control message was refused: %s", error)
+        while (order := self._channel.receive()) is not None:
+            self._obey(control.decode(order))
+        if self._waiting:
+            self._send_waiting()
+
+    def _obey(self, order: control.Control) -> None:
+        match order:
+            case control.Connect(peer=peer, data=data, control=address):
+                self._close(peer)
+                hwm = UNBOUNDED if peer.startswith("i") else UPSTREAM_HWM
+                self._outlets[peer] = Outlet(self._context, data, address, hwm)
+                self._transmit(self._core.connect(peer))
+            case control.Disconnect(peer=peer):
+                self._close(peer)
+            case control.Stop():
+                self._stopped = True
+            case _:
+                _LOG.warning("order %s is not for a stream manager", type(order).__name__)
+
+    def _close(self, peer: str) -> None:
+        outlet = self._outlets.pop(peer, None)
+        if outlet is not None:
+            outlet.close()
+            self._waiting.pop(peer, None)
+            self._waiting_bytes.pop(peer, None)
+            self._transmit(self._core.disconnect(peer))
+
+    def _report(self) -> None:
+        queues = self._core.statistics().queues
+        record = control.QueueStats(
+            list(queues), [q.backlog_rows + q.outstanding_rows for q in queues.values()]
+        )
+        self._channel.send(control.encode(record))
+
+
+def main() -> None:
+    """Entry point: folder, worker, its incarnation, own incarnation, parent's process id."""
+    path, worker, worker_incarnation, incarnation, parent = sys.argv[1:]
+    leave_terminal_signals_to_parent()
+    die_with_parent(int(parent))
+    set_up_logging(None)
+    StreamManager(
+        RunFolder(Path(path)), int(worker), int(worker_incarnation), int(incarnation)
+    ).run()
+    zmq.Context.instance().destroy(linger=0)
+
+
+if __name__ == "__main__":
+    main()

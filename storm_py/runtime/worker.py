@@ -1,0 +1,290 @@
+"""Worker: `python -m storm_py.runtime.worker` - the parent of one slot's processes.
+
+Starts a fork server, a stream manager and, through the fork server, one instance per executor;
+hosts their control channel; does what `WorkerCore` decides; reads statistics pages. It speaks to
+whoever runs it - `storm-py local` - over that one's channel, and dies with it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from urllib.parse import quote
+
+import zmq
+
+from storm_py.core.plan import ExecutorPlan, PhysicalPlan
+from storm_py.engine import worker_core as core
+from storm_py.runtime.folder import RunFolder
+from storm_py.runtime.instance import InstanceSpec
+from storm_py.runtime.logs import set_up_logging
+from storm_py.runtime.page import Page, read_page
+from storm_py.runtime.process import (
+    describe_exit,
+    die_with_parent,
+    leave_terminal_signals_to_parent,
+)
+from storm_py.transport.zeromq import ChannelClient, ChannelServer, Context
+from storm_py.wire import control
+
+_LOG = logging.getLogger("storm_py.worker")
+
+#: Seconds between two reports of statistics to the parent.
+REPORT_SECS = 0.25
+
+
+def log_files(logs: Path, plan: PhysicalPlan, executor: ExecutorPlan) -> tuple[Path, Path]:
+    """Where an instance's standard output and its log go."""
+    port = str(6700 + executor.worker)
+    name = f"{quote(executor.component_id, safe='')}-{executor.tasks[0]}"
+    return logs / port / f"{name}.out", logs / port / f"{name}.log"
+
+
+class Worker:
+    """The driver."""
+
+    def __init__(self, folder: RunFolder, worker: int, incarnation: int, logs: Path) -> None:
+        self._folder = folder
+        self._worker = worker
+        self._incarnation = incarnation
+        self._logs = logs
+        self._plan = folder.read_plan()
+        self._executors = {e.id: e for e in self._plan.on_worker(worker)}
+        self._core = core.WorkerCore(worker, incarnation, self._executors)
+        context: Context = zmq.Context.instance()
+        self._channel = ChannelServer(context, folder.worker_address(worker, incarnation))
+        self._parent = ChannelClient(context, folder.parent_address, f"w{worker}.{incarnation}")
+        self._identities: dict[str, str] = {}
+        self._untold: dict[str, list[control.Control]] = {}
+        self._manager: subprocess.Popen[bytes] | None = None
+        self._manager_incarnation = 0
+        self._instances: dict[int, int] = {}
+        self._news = b""
+        self._pages: dict[int, Page] = {}
+        self._gone: dict[int, tuple[int, int, int]] = {}
+        self._queued: dict[int, int] = {}
+        self._left = False
+        self._poller = zmq.Poller()
+        self._wakeup, wakeup_write = os.pipe()
+        for fd in (self._wakeup, wakeup_write):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._fork_server = self._start_fork_server()
+        for source in (self._channel.socket, self._parent.socket, self._wakeup):
+            self._poller.register(source, zmq.POLLIN)
+
+    def run(self) -> None:
+        """Serve until everything has stopped."""
+        self._perform(self._core.start(time.monotonic()))
+        report_at = 0.0
+        while not self._left:
+            timeout = self._core.next_timeout()
+            wait = REPORT_SECS if timeout is None else timeout - time.monotonic()
+            self._poller.poll(math.ceil(max(0.0, min(wait, REPORT_SECS)) * 1000))
+            self._take_messages()
+            self._reap()
+            self._take_news()
+            now = time.monotonic()
+            self._perform(self._core.tick(now))
+            if now >= report_at:
+                self._report()
+                report_at = now + REPORT_SECS
+        self._report()
+        self._stop_fork_server()
+        self._parent.close(linger_secs=2.0)
+        self._channel.close()
+        zmq.Context.instance().destroy(linger=None)
+
+    # ---- processes -----------------------------------------------------------------------------
+
+    def _start_fork_server(self) -> subprocess.Popen[bytes]:
+        server = self._spawn("fork_server", [], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert server.stdout is not None
+        os.set_blocking(server.stdout.fileno(), False)
+        self._poller.register(server.stdout.fileno(), zmq.POLLIN)
+        return server
+
+    def _spawn(
+        self, module: str, args: Iterable[object], stdin: int, stdout: int | None
+    ) -> subprocess.Popen[bytes]:
+        """Start a framework process; its standard error joins this worker's log."""
+        command = [sys.executable, "-P", "-m", f"storm_py.runtime.{module}"]
+        return subprocess.Popen(
+            [*command, *(str(arg) for arg in args), str(os.getpid())], stdin=stdin, stdout=stdout
+        )
+
+    def _stop_fork_server(self) -> None:
+        server = self._fork_server
+        assert server.stdin is not None
+        server.stdin.close()
+        server.wait()
+
+    def _reap(self) -> None:
+        """Notice the deaths of the stream manager and the fork server."""
+        try:
+            while os.read(self._wakeup, 4096):
+                pass
+        except BlockingIOError:
+            pass
+        now = time.monotonic()
+        manager = self._manager
+        if manager is not None and manager.poll() is not None:
+            self._manager = None
+            reason = f"stream manager {manager.pid} {describe_exit(manager.returncode)}"
+            self._died(0, self._manager_incarnation, reason, now)
+        if self._fork_server.poll() is not None and not self._left:
+            server = self._fork_server
+            assert server.stdout is not None
+            self._take_news()
+            self._poller.unregister(server.stdout.fileno())
+            server.stdout.close()
+            reason = f"fork server {server.pid} {describe_exit(server.returncode)}"
+            self._fork_server = self._start_fork_server()
+            for executor, incarnation in list(self._instances.items()):
+                self._died(executor, incarnation, reason, now)
+
+    def _take_news(self) -> None:
+        """News of deaths from the fork server."""
+        stdout = self._fork_server.stdout
+        assert stdout is not None
+        try:
+            data = os.read(stdout.fileno(), 65536)
+        except BlockingIOError:
+            return
+        *lines, self._news = (self._news + data).split(b"\n")
+        for line in lines:
+            news = json.loads(line)
+            # What it sent before it died must be heard before its death.
+            self._take_messages()
+            self._died(news["executor"], news["incarnation"], news["reason"], time.monotonic())
+
+    def _died(self, executor: int, incarnation: int, reason: str, now: float) -> None:
+        if executor:
+            if self._instances.get(executor) != incarnation:
+                return
+            del self._instances[executor]
+            self._bank(executor)
+        identity = f"i{executor}" if executor else "sm"
+        self._identities.pop(identity, None)
+        _LOG.info("%s: %s", identity, reason)
+        self._perform(self._core.died(executor, incarnation, reason, now))
+
+    # ---- what the core decides -----------------------------------------------------------------
+
+    def _perform(self, actions: list[core.Action]) -> None:
+        for action in actions:
+            match action:
+                case core.StartStreamManager(incarnation=incarnation):
+                    self._manager_incarnation = incarnation
+                    self._manager = self._spawn(
+                        "stream_manager",
+                        [self._folder.path, self._worker, self._incarnation, incarnation],
+                        stdin=subprocess.DEVNULL,
+                        stdout=None,
+                    )
+                case core.StartInstance(executor=executor, incarnation=incarnation):
+                    self._start_instance(executor, incarnation)
+                case core.Tell(identity=identity, record=record):
+                    self._tell(identity, record)
+                case core.TellParent(record=record):
+                    self._parent.send(control.encode(record))
+                case core.Leave():
+                    self._left = True
+
+    def _start_instance(self, executor: int, incarnation: int) -> None:
+        out, err = log_files(self._logs, self._plan, self._executors[executor])
+        out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        spec = InstanceSpec(
+            str(self._folder.path), self._worker, self._incarnation, executor, incarnation
+        )
+        order = {"spec": asdict(spec), "out": str(out), "err": str(err)}
+        self._instances[executor] = incarnation
+        stdin = self._fork_server.stdin
+        assert stdin is not None
+        try:
+            stdin.write(json.dumps(order).encode() + b"\n")
+            stdin.flush()
+        except BrokenPipeError:
+            return  # it is dead: its reaping will tell the core that this instance died as well
+
+    def _tell(self, identity: str, record: control.Control) -> None:
+        known = self._identities.get(identity)
+        if known is not None:
+            self._channel.send(known, control.encode(record))
+        elif isinstance(record, control.Stop):
+            self._untold.setdefault(identity, []).append(record)
+
+    def _take_messages(self) -> None:
+        while (received := self._channel.receive()) is not None:
+            identity, message = received
+            self._on_record(identity, control.decode(message), message)
+        while (order := self._parent.receive()) is not None:
+            self._perform(self._core.order(control.decode(order)))
+
+    def _on_record(self, identity: str, record: control.Control, message: bytes) -> None:
+        match record:
+            case control.Register():
+                peer = identity.split(".")[0]
+                self._identities[peer] = identity
+                self._perform(self._core.registered(record))
+                for untold in self._untold.pop(peer, []):
+                    self._tell(peer, untold)
+            case control.Ready():
+                self._perform(self._core.ready(record))
+            case control.QueueStats(tasks=tasks, rows=rows):
+                self._queued.update(zip(tasks, rows, strict=True))
+            case _:
+                self._parent.send(message)
+
+    # ---- statistics ----------------------------------------------------------------------------
+
+    def _bank(self, executor: int) -> None:
+        """An instance died: keep what it had counted."""
+        page = read_page(self._folder.page(executor))
+        executed, emitted, transferred = self._gone.get(executor, (0, 0, 0))
+        self._gone[executor] = (
+            executed + page.executed,
+            emitted + page.emitted,
+            transferred + page.transferred,
+        )
+        self._folder.page(executor).unlink(missing_ok=True)
+
+    def _report(self) -> None:
+        for executor, plan in self._executors.items():
+            page = read_page(self._folder.page(executor))
+            executed, emitted, transferred = self._gone.get(executor, (0, 0, 0))
+            # Rows in an instance are outstanding for its stream manager as well: count them once.
+            queued = sum(self._queued.get(task, 0) for task in plan.tasks)
+            record = control.ExecutorStats(
+                executor,
+                page.incarnation,
+                executed + page.executed,
+                emitted + page.emitted,
+                transferred + page.transferred,
+                queued,
+                0,
+            )
+            self._parent.send(control.encode(record))
+
+
+def main() -> None:
+    """Entry point: folder, worker, incarnation, log folder, parent's process id."""
+    path, worker, incarnation, logs, parent = sys.argv[1:]
+    leave_terminal_signals_to_parent()
+    die_with_parent(int(parent))
+    set_up_logging(None)
+    Worker(RunFolder(Path(path)), int(worker), int(incarnation), Path(logs)).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Who may import whom: the layers of storm_py as data, checked over the source of every file.
+
+`LAYERS` is the only place that holds the table. A layer is a module or folder directly in
+`storm_py/` (linked folders included), `storm_py` itself for the names it exports, or a folder of
+programs at the top. Imports count wherever they stand: in a function, and for type checking only.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What a layer may import besides itself and the standard library."""
+
+    layers: str = ""
+    """Names of other layers, separated by spaces."""
+    packages: str = ""
+    """Import names of installed packages, separated by spaces; `*` for any."""
+
+
+LAYERS = {
+    # the bottom
+    "errors": Layer(),
+    "constants": Layer(),
+    "config": Layer("errors constants"),
+    # pure
+    "api": Layer("errors constants config"),
+    "core": Layer("api errors constants"),
+    "wire": Layer("api.tuples errors constants", "msgpack"),
+    "run": Layer("wire"),
+    "engine": Layer("api core wire run errors constants config"),
+    # drivers
+    "transport": Layer("errors", "zmq"),
+    "loader": Layer("api config errors"),
+    "runtime": Layer(
+        "api core wire engine transport loader config errors constants", "cloudpickle psutil zmq"
+    ),
+    "local": Layer(
+        "api core wire run engine transport runtime loader config errors constants",
+        "cloudpickle zmq",
+    ),
+    "inline": Layer("api core wire run engine transport config errors constants", "cloudpickle"),
+    # the top
+    "cli": Layer("storm_py api local inline run wire loader config errors constants", "click rich"),
+    "storm_py": Layer("api config errors constants"),
+    "__main__": Layer("cli"),
+    # programs beside the package: public names only
+    "topologies": Layer("storm_py"),
+    "benchmarks": Layer("storm_py", "*"),
+}
+
+PURE = {"api", "core", "wire", "run", "engine"}
+"""Layers that get time, randomness and bytes as arguments, and whose drivers do all the acting."""
+
+IMPURE_MODULES = {
+    "asyncio",
+    "kazoo",
+    "logging",
+    "multiprocessing",
+    "os",
+    "random",
+    "signal",
+    "socket",
+    "subprocess",
+    "threading",
+    "time",
+    "zmq",
+}
+"""What no file of a pure layer may import."""
+
+
+def source_files(root: Path) -> Iterator[tuple[str, Path]]:
+    """Dotted module name and path of each file that the table speaks about."""
+    for top in ("storm_py", "benchmarks"):
+        for folder, subfolders, names in os.walk(root / top, followlinks=True):
+            subfolders[:] = sorted(name for name in subfolders if name != "__pycache__")
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    path = Path(folder, name)
+                    parts = path.relative_to(root).with_suffix("").parts
+                    yield ".".join(parts).removesuffix(".__init__"), path
+
+
+def layer_of(module: str) -> str:
+    """`storm_py.core.x` -> `core`, `storm_py` -> `storm_py`, `benchmarks.x` -> `benchmarks`."""
+    top, _, rest = module.partition(".")
+    return rest.partition(".")[0] if top == "storm_py" and rest else top
+
+
+def imported_modules(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
+    """Line and absolute dotted name of each import.
+
+    `from storm_py import errors` and `from . import errors` give `storm_py.errors`; a name that is
+    no layer gives the package it comes from.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            source = node.module or ""
+            if node.level:
+                package = module.split(".")
+                del package[len(package) - node.level + is_package :]
+                source = ".".join([*package, *([source] if source else [])])
+            for alias in node.names:
+                submodule = f"storm_py.{alias.name}"
+                if source == "storm_py" and layer_of(submodule) in LAYERS:
+                    yield node.lineno, submodule
+                else:
+                    yield node.lineno, source
+
+
+def complaint(layer: str, target: str) -> str | None:
+    """Why a file of `layer` may not import the module `target`, if it may not."""
+    rules = LAYERS[layer]
+    package = target.partition(".")[0]
+    if layer in PURE and package in IMPURE_MODULES:
+        return f"{layer} is pure and may not import {target}"
+    if package in sys.stdlib_module_names:
+        return None
+    if package != "storm_py":
+        allowed = rules.packages.split()
+        return None if package in allowed or "*" in allowed else f"{layer} may not import {target}"
+    target_layer = layer_of(target)
+    if target_layer == layer:
+        return None
+    for name in rules.layers.split():
+        inside = f"storm_py.{name}."
+        if target_layer == name or f"{target}.".startswith(inside):
+            return None
+    return f"{layer} may not import {target}; it may import: {rules.layers or 'no other layer'}"
+
+
+def violations(root: Path) -> list[str]:
+    """One line for each import against the table, and for each file of a layer it does not know."""
+    found = []
+    for module, path in source_files(root):
+        place = path.relative_to(root)
+        layer = layer_of(module)
+        if layer not in LAYERS:
+            found.append(f"{place}: add the layer {layer!r} to LAYERS in tests/test_layers.py")
+            continue
+        tree = ast.parse(path.read_bytes(), str(path))
+        for line, target in imported_modules(tree, module, path.name == "__init__.py"):
+            if reason := complaint(layer, target):
+                found.append(f"{place}:{line}: {reason}")
+    return found
+
+
+def test_imports_follow_the_layers() -> None:
+    assert not violations(ROOT), "\n" + "\n".join(violations(ROOT))
+
+
+def test_table_is_consistent() -> None:
+    assert set(LAYERS) >= PURE
+    for name, layer in LAYERS.items():
+        for other in layer.layers.split():
+            assert other.partition(".")[0] in LAYERS, f"{name} names the unknown layer {other}"
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "reason"),
+    [
+        ("core/a.py", "import socket", "core is pure and may not import socket"),
+        ("core/a.py", "from os.path import join", "core is pure and may not import os.path"),
+        ("api/a.py", "def f():\n    import time", "api is pure and may not import time"),
+        ("wire/a.py", "import zmq.asyncio", "wire is pure and may not import zmq.asyncio"),
+        ("core/a.py", "from ..runtime import worker", "core may not import storm_py.runtime"),
+        ("core/b/c.py", "from ...wire.codec import x", "core may not import storm_py.wire.codec"),
+        ("core/__init__.py", "from .. import wire", "core may not import storm_py.wire"),
+        ("core/b/__init__.py", "from ... import wire", "core may not import storm_py.wire"),
+        ("core/a.py", "from storm_py import wire", "core may not import storm_py.wire"),
+        ("core/a.py", "from storm_py import Tuple", "core may not import storm_py"),
+        ("wire/a.py", "from storm_py.api import x", "wire may not import storm_py.api"),
+        ("wire/a.py", "import storm_py.api.tuples2", "wire may not import storm_py.api.tuples2"),
+        ("runtime/a.py", "import kazoo.client", "runtime may not import kazoo.client"),
+        ("errors.py", "from . import constants", "errors may not import storm_py.constants"),
+        ("topologies/a.py", "from storm_py.api import x", "topologies may not import storm_py.api"),
+        ("unheard_of/a.py", "", "add the layer 'unheard_of' to LAYERS"),
+    ],
+)
+def test_a_bad_import_is_found(tmp_path: Path, file: str, source: str, reason: str) -> None:
+    path = tmp_path / "storm_py" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    [found] = violations(tmp_path)
+    assert reason in found
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("core/a.py", "from . import b\nfrom .b import c\nfrom ..api.tuples import d\nimport math"),
+        ("core/__init__.py", "from .routing import Router"),
+        ("wire/a.py", "import msgpack\nfrom storm_py.api.tuples import Tuple"),
+        ("transport/a.py", "import os, zmq\nfrom storm_py.errors import StormError"),
+        ("topologies/a.py", "import time\nfrom storm_py import TopologyBuilder"),
+        ("__init__.py", "from .api.topology import TopologyBuilder\nfrom . import errors"),
+        ("__main__.py", "from .cli import main"),
+    ],
+)
+def test_a_good_import_is_not_found(tmp_path: Path, file: str, source: str) -> None:
+    path = tmp_path / "storm_py" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    assert violations(tmp_path) == []
+
+
+def test_linked_folders_are_read(tmp_path: Path) -> None:
+    (tmp_path / "topologies").mkdir()
+    (tmp_path / "topologies" / "a.py").write_text("from storm_py.api import x")
+    (tmp_path / "storm_py").mkdir()
+    (tmp_path / "storm_py" / "topologies").symlink_to("../topologies")
+    [found] = violations(tmp_path)
+    assert found.startswith("storm_py/topologies/a.py:1: topologies may not import storm_py.api")
