@@ -65,6 +65,7 @@ class LocalRun:
         self._drain_secs: float = conf[Config.STORM_PY_DRAIN_TIMEOUT_SECS]
         self._core = core.RunCore(self._plan)
         self._signals = 0
+        self._signals_to_force = 2
         self._interrupted = False
         self._forced = False
         self._stats: dict[int, control.ExecutorStats] = {}
@@ -84,21 +85,23 @@ class LocalRun:
         wakeup, wakeup_write = os.pipe()
         for fd in (wakeup, wakeup_write):
             os.set_blocking(fd, False)
-        folder = RunFolder.create()
         old_fd = signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
         handled = (signal.SIGINT, signal.SIGTERM)
         old = {number: signal.signal(number, self._on_signal) for number in handled}
         old[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
         try:
-            return self._run_in(folder, wakeup)
+            folder = RunFolder.create()
+            try:
+                return self._run_in(folder, wakeup)
+            finally:
+                self._kill()
+                folder.remove()
         finally:
-            self._kill()
             for number, handler in old.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(old_fd)
             os.close(wakeup)
             os.close(wakeup_write)
-            folder.remove()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._signals += 1
@@ -115,6 +118,12 @@ class LocalRun:
         poller.register(wakeup, zmq.POLLIN)
         snapshot_at = 0.0
         try:
+            cycle = self._plan.cyclic_components()
+            if cycle:
+                self._observer.event(
+                    f"{', '.join(cycle)} form a cycle, so the input never counts as ended: "
+                    "stop this run with --ttl or Ctrl-C"
+                )
             self._perform(self._core.start(time.monotonic()))
             while self._core.phase != "done" and not self._forced:
                 poller.poll(50)
@@ -144,8 +153,8 @@ class LocalRun:
         phase = self._core.phase
         if phase == "running" and self._activated is None:
             self._activated = now
-        if self._signals >= 2:
-            self._forced = True
+        if self._signals >= self._signals_to_force:
+            self._interrupted = self._forced = True
             self._observer.event("stopping at once")
             return
         over = (
@@ -155,6 +164,7 @@ class LocalRun:
         )
         if (self._signals or over) and phase in ("starting", "running"):
             self._interrupted = bool(self._signals)
+            self._signals_to_force = self._signals + 1
             why = "interrupted" if self._signals else f"{self._ttl_secs:g} s are over"
             self._observer.event(f"{why}: draining (interrupt again to stop at once)")
             self._deadline = now + self._drain_secs

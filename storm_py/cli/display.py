@@ -2,8 +2,8 @@
 
 `LiveDisplay` and `PlainDisplay` are the `Observer`s of `storm_py.run`; the runs that call them are
 `storm_py.local` and `storm_py.inline`. Everything goes to stderr, except for lines that user code
-printed: stdout holds those and nothing else. A display decides nothing and ends nothing, and no
-trouble with a terminal or a closed pipe may reach the run.
+printed: stdout holds those and nothing else. A display decides nothing and ends nothing: a reader
+that leaves a pipe, as `head` does, must not end the run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Final, Self, TextIO
+from typing import IO, Final, Self, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -42,12 +42,21 @@ def choose(inline: bool) -> Display:
     """Return the display that fits: no moving table for a pipe, nor beside a debugger."""
     is_terminal = sys.stderr.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
     # The width of a terminal is found out by rich; anything else would get 80 columns.
-    console = Console(
+    console = StderrConsole(
         stderr=True, highlight=False, soft_wrap=True, width=None if is_terminal else _PLAIN_COLUMNS
     )
     if inline or not is_terminal:
         return PlainDisplay(console, sys.stdout, None if inline else LINE_SECS)
     return LiveDisplay(console, sys.stdout)
+
+
+class StderrConsole(Console):
+    """A console that goes quiet where rich would end the program."""
+
+    def on_broken_pipe(self) -> None:
+        """Nobody reads stderr any more."""
+        self.quiet = True
+        _discard(self.file)
 
 
 class Rates:
@@ -161,10 +170,7 @@ class Display:
         """Whoever read our stdout has left, as `head` does: the run goes on without it."""
         if not self._out_closed:
             self._out_closed = True
-            # What is left in the buffer must go somewhere, or the interpreter complains at exit.
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, self._out.fileno())
-            os.close(null)
+            _discard(self._out)
             self.event("nobody reads stdout any more: what user code prints is dropped")
 
 
@@ -240,13 +246,20 @@ class LiveDisplay(Display):
             live.stop()
 
 
-def _same_device(one: TextIO, other: object) -> bool:
+def _discard(file: IO[str]) -> None:
+    """Let what is still in the buffer go nowhere, or the interpreter complains at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, file.fileno())
+    os.close(null)
+
+
+def _same_device(one: IO[str], other: IO[str]) -> bool:
     """Whether two files are one terminal; a file without a descriptor is none."""
     try:
-        devices = [os.fstat(file.fileno()).st_rdev for file in (one, other)]  # type: ignore[attr-defined]
-        return one.isatty() and devices[0] == devices[1]
-    except (AttributeError, OSError, ValueError):
+        devices = {os.fstat(file.fileno()).st_rdev for file in (one, other)}
+    except (OSError, ValueError):
         return False
+    return one.isatty() and len(devices) == 1
 
 
 # ---- tables ------------------------------------------------------------------------------------

@@ -69,8 +69,10 @@ def _split(piece: str) -> tuple[list[str], list[str]]:
 
 def _is_users(filename: str, caller_is_users: bool) -> bool:
     """Whether code is the user's; a library counts as whoever called it."""
-    if filename.startswith("<"):  # ours are generated functions, the user's run by exec
-        return caller_is_users if filename.startswith("<frozen") else not _is_generated(filename)
+    if filename.startswith("<storm-py "):  # a generated function
+        return False
+    if filename.startswith("<") and not filename.startswith("<frozen "):  # run by exec, say
+        return True
     path = os.path.realpath(filename)
     if path.startswith(_PACKAGE):
         return path.startswith(_EXAMPLES)
@@ -79,10 +81,6 @@ def _is_users(filename: str, caller_is_users: bool) -> bool:
     if is_installed or is_compiled or path.startswith(_STANDARD_LIBRARY):
         return caller_is_users
     return True
-
-
-def _is_generated(filename: str) -> bool:
-    return filename.startswith("<storm-py ")
 
 
 def _repeats(tail: str, message: str) -> bool:

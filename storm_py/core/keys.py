@@ -66,7 +66,8 @@ def _bytes(value: bytes) -> bytes:
 
 
 def _integer(value: int) -> bytes:
-    return b"i%d;" % int(value)
+    # Hexadecimal: Python refuses to write more than 4300 decimal digits, and is slow at it.
+    return b"i%x;" % int(value)
 
 
 def _float(value: float) -> bytes:
@@ -97,7 +98,7 @@ def _ratio(value: Fraction) -> bytes:
         near = math.inf
     if math.isfinite(near) and Fraction(near) == value:
         return _float(near)
-    return b"r%d/%d;" % (value.numerator, value.denominator)
+    return b"r%x/%x;" % (value.numerator, value.denominator)
 
 
 def _complex(value: complex) -> bytes:
@@ -107,9 +108,13 @@ def _complex(value: complex) -> bytes:
 
 
 def _moment(value: dt.datetime) -> bytes:
-    if value.utcoffset() is None:
-        return b"d" + _text(value.replace(fold=0).isoformat())
-    return b"z" + _text(value.astimezone(dt.UTC).isoformat())
+    value = value.replace(fold=0)  # as Python's own hash does: fold makes no difference to ==
+    offset = value.utcoffset()
+    if offset is None:
+        return b"d" + _text(value.isoformat())
+    # No astimezone(): the first and last days of the calendar may lie outside of it in UTC.
+    since = value.replace(tzinfo=None) - dt.datetime.min - offset
+    return b"z" + _integer(since // dt.timedelta(microseconds=1))
 
 
 def _time(value: dt.time) -> bytes:
@@ -173,8 +178,9 @@ def _uncommon(value: object) -> bytes:
     name = f"{kind.__module__}.{kind.__qualname__}"
     if isinstance(value, enum.Enum):
         return b"e" + _text(f"{name}.{value.name}")
-    if dataclasses.is_dataclass(value):
-        content = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    if dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind) if field.compare]
+        content = [getattr(value, name) for name in names]
         return b"o" + _text(name) + _sequence(content)
     item = getattr(value, "item", None)  # numpy scalars: equal to their Python value
     if callable(item) and getattr(value, "shape", None) == ():

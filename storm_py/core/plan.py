@@ -56,7 +56,9 @@ class PhysicalPlan:
         return tuple(e for e in self.executors if e.worker == worker)
 
     def executor(self, executor_id: int) -> ExecutorPlan:
-        """The executor with this id."""
+        """The executor with this id; they are numbered from 1."""
+        if not 1 <= executor_id <= len(self.executors):
+            raise IndexError(f"no executor {executor_id}; there are {len(self.executors)}")
         return self.executors[executor_id - 1]
 
     def worker_of(self, task: int) -> int:

@@ -98,8 +98,13 @@ class TaskQueue:
         """The task finished `rows` and `nbytes` since its session began: what may be sent now."""
         new_rows = rows - self._credited_rows
         new_bytes = nbytes - self._credited_bytes
-        if new_rows < 0 or new_bytes < 0 or new_bytes > self._outstanding_bytes:
-            return ()  # of an older session, or made up: never let it widen the window
+        if (
+            not 0 < new_bytes <= self._outstanding_bytes
+            or not 0 <= new_rows <= self._outstanding_rows
+        ):
+            # Repeated, of an older session, or made up: never let it widen the window, nor the time
+            # that the task has merely been idle count as busy.
+            return ()
         self._credited_rows = rows
         self._credited_bytes = nbytes
         self._outstanding_rows -= new_rows

@@ -95,7 +95,20 @@ class TaskOutput:
     def emit(self) -> Callable[..., tuple[int, ...]]:
         """The collector's emit; every stream's function passes other streams on."""
         home = self._by_stream.get(DEFAULT_STREAM_ID)
-        return self._other if home is None else home
+        return self._as_collector_method(self._other, "") if home is None else home
+
+    @property
+    def emit_direct(self) -> Callable[..., None]:
+        """The collector's emit_direct."""
+        return self._as_collector_method(self._direct, "task_id, ")
+
+    def _as_collector_method(self, call: Callable[..., Any], first: str) -> Callable[..., Any]:
+        """`call` with the parameters, names included, of this style of collector."""
+        second = _SECOND[self._style]
+        parameters = f"{first}values, " + (f"{second}=None, " if second else "") + "stream=HOME"
+        lines = [f"def emit({parameters}):", f"    return call({first}values, {second}, stream)"]
+        name = f"{self.component} {call.__name__}"
+        return _compile(name, lines, {"call": call, "HOME": DEFAULT_STREAM_ID})
 
     # ---- what is not hot -----------------------------------------------------------------------
 
@@ -105,26 +118,15 @@ class TaskOutput:
         """Emit on a stream other than the one a generated function is for."""
         emit = self._by_stream.get(stream)
         if emit is not None:
-            return emit(values, second, stream)
+            basic = self._style == "basic"
+            return emit(values, stream) if basic else emit(values, second, stream)
         if stream in self._streams:
             raise EmitError(
                 f"{self._where(stream)} is direct: name the receiving task with emit_direct"
             )
         raise self._undeclared(stream)
 
-    def _other_basic(
-        self, values: Sequence[object], stream: str = DEFAULT_STREAM_ID
-    ) -> tuple[int, ...]:
-        emit = self._by_stream.get(stream)
-        return self._other(values, None, stream) if emit is None else emit(values, stream)
-
-    def emit_direct(
-        self,
-        task_id: int,
-        values: Sequence[object],
-        second: object = None,
-        stream: str = DEFAULT_STREAM_ID,
-    ) -> None:
+    def _direct(self, task_id: int, values: Sequence[object], second: object, stream: str) -> None:
         """Emit on a direct stream to one task of a component that subscribes to it."""
         info = self._streams.get(stream)
         if info is None:
@@ -225,7 +227,7 @@ class TaskOutput:
         targets = self._targets[stream]
         names: dict[str, Any] = {
             "HOME": stream,
-            "other": self._other_basic if self._style == "basic" else self._other,
+            "other": self._other,
             "as_row": lambda values: self._as_row(stream, values),
             "wrong_width": lambda values: self._wrong_width(stream, values),
             "pack": self._pack,
@@ -243,18 +245,20 @@ class TaskOutput:
             answers.append(f"answer{i}" if len(targets) > 1 else "batch.answer")
         if len(targets) == 1 and targets[0].kind is GroupingKind.ALL:
             answers = ["answer0"]
+        lines.append("    emissions.emitted += 1")  # behind all that may refuse the tuple
+        if self._style == "spout":
+            lines += ["    if msg_id is not None:", "        acked.append(msg_id)"]
         lines.append(f"    return {' + '.join(answers) or '()'}")
         return _compile(f"{self.component}.{stream}", lines, names)
 
     def _prologue(self, stream: str) -> list[str]:
         second = _SECOND[self._style]
-        pass_on = "values, stream" if second is None else f"values, {second}, stream"
         parameters = "values, " + (f"{second}=None, " if second else "") + "stream=HOME"
         width = len(self._streams[stream].fields)
         lines = [
             f"def emit({parameters}):",
             "    if stream is not HOME and stream != HOME:",
-            f"        return other({pass_on})",
+            f"        return other(values, {second}, stream)",
         ]
         if self._style == "spout":
             lines += ["    if emissions.ended:", "        check_open()"]
@@ -271,9 +275,6 @@ class TaskOutput:
                 "    except Exception as error:",
                 "        row = repack(values, error)",
             ]
-        lines.append("    emissions.emitted += 1")
-        if self._style == "spout":
-            lines += ["    if msg_id is not None:", "        acked.append(msg_id)"]
         return lines
 
     def _send(self, stream: str, i: int, target: Target, names: dict[str, Any]) -> list[str]:

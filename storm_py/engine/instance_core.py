@@ -172,13 +172,16 @@ class InstanceCore:
         if self._inbound is not None:
             self._port.send(False, self._link.control(control.Welcome(self._inbound)))
 
-    def disconnect(self) -> None:
-        """The stream manager is gone: drop what it had queued here, keep what the tasks hold."""
+    def disconnect(self, gone: int | None = None) -> None:
+        """The stream manager is gone: drop what it had queued here, keep what the tasks hold.
+
+        `gone` is its incarnation: a session that its successor has opened already stays.
+        """
         self._link = None
         self._drop_input()
         for peer in self._sessions.peers():
-            self._sessions.forget(peer)
-        self._inbound = None
+            if self._sessions.forget(peer, gone):
+                self._inbound = None
         self._pressured.clear()
         self._outbox.clear()
 
@@ -196,6 +199,8 @@ class InstanceCore:
         if isinstance(record, control.Hello):
             if self._sessions.hello(session, record):
                 if session != self._inbound:
+                    # What it announced in the session before died with that one.
+                    self._pressured.clear()
                     self._drop_input()
                 self._inbound = session
                 if self._link is not None:
@@ -246,10 +251,14 @@ class InstanceCore:
             raise ProtocolError(f"frame kind {frame.kind} is not for an instance")
         runs, packed = frames.decode_data(message, frame)
         rows = values.unpack_rows(packed)
+        contexts = [
+            self._contexts.get((frame.src, stream)) or self._context(frame.src, stream)
+            for stream, _ in runs
+        ]
         self._queued += len(rows)
         start = 0
-        for i, (stream, count) in enumerate(runs):
-            context = self._contexts.get((frame.src, stream)) or self._context(frame.src, stream)
+        for i, (_, count) in enumerate(runs):
+            context = contexts[i]
             last = i == len(runs) - 1
             part = rows if len(runs) == 1 else rows[start : start + count]
             self._work.append(
@@ -297,14 +306,16 @@ class InstanceCore:
         while work and not self.paused:
             item = work[0]
             if isinstance(item, _Marker):
-                work.popleft()
                 self._on_marker(item)
+                done, rows = True, 0
             else:
                 self._slice(item)
-                if item.done == len(item.rows):
-                    work.popleft()
-                    if item.credit:
-                        self._finished(item.task.task, item.frame_rows, item.credit)
+                done, rows = item.done == len(item.rows), item.frame_rows
+            # A driver serves control while an emit waits: a new session may have dropped the item.
+            if done and work and work[0] is item:
+                work.popleft()
+                if item.credit:
+                    self._finished(item.task.task, rows, item.credit)
             if self._port.clock() - self._last_flush >= self._settings.batch_delay_secs:
                 self.flush()
                 return
@@ -324,7 +335,8 @@ class InstanceCore:
             count = len(part) - length_hint(iterator)
             item.done += count
             self._executed += count
-            self._queued -= count
+            if self._work and self._work[0] is item:
+                self._queued -= count
         took = self._port.clock() - before
         if took > SLICE_SECS:
             self._slice_rows = max(1, int(count * SLICE_SECS / took))
@@ -335,9 +347,10 @@ class InstanceCore:
         """Call next_tuple of every spout that may emit, for a slice of time; False if all idled."""
         emitted = False
         for spout in self._spouts:
-            if self._active and not self.paused and not spout.ended:
-                emitted |= spout.burst(self._port.clock)
-                if spout.ended:
+            if self._active and not self.paused:
+                if not spout.ended:
+                    emitted |= spout.burst(self._port.clock)
+                if spout.ended:  # in this burst, or in open or activate already
                     self._end_spout(spout)
         if not emitted or self._port.clock() - self._last_flush >= self._settings.batch_delay_secs:
             self.flush()
@@ -369,15 +382,12 @@ class InstanceCore:
             self._wave = max(self._wave, marker.wave)
             self._send_markers(task)
             self._report_end()
-        self._finished(task.task, 0, marker.credit)
 
     def _send_markers(self, task: RunningTask) -> None:
         self.flush()
         kind = frames.MarkerKind.END
         stamp = self._port.stamp()
         for dest in task.output.batcher.dests:
-            if self._plan.in_cycle(self.component_id, self._plan.task_to_component[dest]):
-                continue  # a task on a cycle waits for its inputs from outside the cycle only
             self._transmit(
                 [
                     frames.encode_marker(
@@ -425,8 +435,9 @@ class InstanceCore:
         if parts:
             self._transmit(parts)
         if self._credits and self._link is not None and self._link.open:
-            for task_id, (rows, nbytes) in self._credits.items():
-                if self._credited.get(task_id) != nbytes:
+            session = self._inbound
+            for task_id, (rows, nbytes) in tuple(self._credits.items()):
+                if self._credited.get(task_id) != nbytes and self._inbound == session:
                     self._credited[task_id] = nbytes
                     credit = control.Credit(task_id, rows, nbytes)
                     self._port.send(False, self._link.control(credit))

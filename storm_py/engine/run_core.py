@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from storm_py.core.plan import PhysicalPlan
-from storm_py.engine.worker_core import BACKOFF_SECS, HEALTHY_SECS
+from storm_py.engine.worker_core import BACKOFF_SECS, HEALTHY_SECS, newest_stream_manager
 from storm_py.run import Phase
 from storm_py.wire import control
 
@@ -123,6 +123,8 @@ class RunCore:
         if record.incarnation != state.incarnation:
             return []
         state.up = record
+        if self._phase == "stopping":  # it was not there yet when all were told
+            return [TellWorker(record.worker, control.Stop())]
         actions: list[Action] = []
         for other, peer in self._workers.items():
             if other != record.worker and peer.up is not None:
@@ -141,6 +143,8 @@ class RunCore:
                 return []
             self._phase = "running"
             return self._tell_all(control.Activate())
+        if self._phase == "stopping":
+            return []
         actions: list[Action] = []
         if record.incarnation > 1:
             actions.append(Note(f"worker {record.worker} is up again"))
@@ -191,6 +195,8 @@ class RunCore:
             if state.restart_at is not None:
                 state.restart_at = None
                 state.gone = True
+        if all(each.gone for each in self._workers.values()):
+            self._phase = "done"
         return self._tell_all(control.Stop())
 
     def worker_died(self, worker: int, reason: str, now: float) -> list[Action]:
@@ -212,7 +218,7 @@ class RunCore:
         state.restart_at = now + BACKOFF_SECS[min(state.failures, len(BACKOFF_SECS) - 1)]
         state.failures += 1
         actions: list[Action] = [Note(f"worker {worker} died ({reason}) and is started again")]
-        gone = control.Disconnect(f"s{worker}", state.incarnation)
+        gone = control.Disconnect(f"s{worker}", newest_stream_manager(state.incarnation))
         for other, peer in self._workers.items():
             if other != worker and peer.up is not None:
                 actions.append(TellWorker(other, gone))

@@ -40,11 +40,17 @@ class Sessions:
         self._refused = 0
 
     def hello(self, session: int, hello: Hello) -> bool:
-        """Let a peer in; False when it speaks for another topology, an older owner or itself."""
+        """Let a peer in; False for another topology, an older owner, an older incarnation of the
+        peer, or a session that is another peer's.
+        """
         if hello.topology_id != self._topology_id:
             self._refused += 1
             return False
         if hello.assignment_version < self._assignment_version:
+            self._refused += 1
+            return False
+        owner = self.peer(session)
+        if owner is not None and owner.peer != hello.peer:
             self._refused += 1
             return False
         current = self._by_peer.get(hello.peer)
@@ -75,11 +81,19 @@ class Sessions:
         inbound = self._by_session.get(session)
         return None if inbound is None else inbound.hello
 
-    def forget(self, peer: str) -> None:
-        """Close the peer's session: what still arrives of it is refused."""
-        session = self._by_peer.pop(peer, None)
-        if session is not None:
-            del self._by_session[session]
+    def forget(self, peer: str, gone: int | None = None) -> bool:
+        """Close the peer's session: what still arrives of it is refused. True if there was one.
+
+        With `gone` only a session of that incarnation or an older one: the news of a death may
+        arrive behind the Hello of the successor, on another socket.
+        """
+        session = self._by_peer.get(peer)
+        if session is None:
+            return False
+        if gone is not None and self._by_session[session].hello.incarnation > gone:
+            return False
+        del self._by_peer[peer], self._by_session[session]
+        return True
 
     def peers(self) -> tuple[str, ...]:
         """The peers that have a session."""

@@ -115,9 +115,13 @@ class StreamManagerCore:
     # ---- links ---------------------------------------------------------------------------------
 
     def connect(self, peer: str) -> list[Send]:
-        """The driver has opened sockets to a peer: greet it, and welcome it if it spoke first."""
+        """The driver has opened sockets to a peer: greet it, and welcome it if it spoke first.
+
+        This ends the session that there was; what it had not credited is lost.
+        """
         if not self._is_known(peer):
             raise ProtocolError(f"{peer} is no peer of this stream manager")
+        self._close(peer)
         link = OutboundLink(peer, self._rng, self._me)
         self._links[peer] = link
         sends: list[Send] = [(False, peer, link.hello())]
@@ -129,17 +133,28 @@ class StreamManagerCore:
     def _is_known(self, peer: str) -> bool:
         return peer in self._held or peer in self._route.values()
 
-    def disconnect(self, peer: str) -> list[Send]:
-        """A peer died: forget its sessions. Outstanding rows are lost, waiting ones stay."""
+    def disconnect(self, peer: str, gone: int | None = None) -> list[Send]:
+        """A peer died: forget its sessions. Outstanding rows are lost, waiting ones stay.
+
+        `gone` is its incarnation: a session that its successor has opened already stays.
+        """
         self._close(peer)
-        self._inbound.pop(peer, None)
-        self._sessions.forget(peer)
+        forgotten = self._sessions.forget(peer, gone)
+        if forgotten:
+            self._inbound.pop(peer, None)
         self._congested.discard(peer)
+        return self._announce_tasks(peer, afresh=forgotten)
+
+    def _announce_tasks(self, peer: str, afresh: bool) -> list[Send]:
+        """Tell senders how another worker's tasks fare; `afresh` once its session has ended.
+
+        What a peer announced dies with its session: the next one begins with what holds then.
+        """
         sends: list[Send] = []
         for task in self._remote:
             if self._route[task] == peer:
-                # Its announcements die with it; until its successor is up, nobody should send.
-                self._remote[task] = _Remote(frame_rows=self._limits.frame_rows)
+                if afresh:
+                    self._remote[task] = _Remote(frame_rows=self._limits.frame_rows)
                 sends += self._announce(task)
         return sends
 
@@ -166,11 +181,14 @@ class StreamManagerCore:
     def _on_hello(self, session: int, hello: control.Hello) -> list[Send]:
         if not self._is_known(hello.peer) or not self._sessions.hello(session, hello):
             return []
-        self._inbound[hello.peer] = session
+        sends: list[Send] = []
         link = self._links.get(hello.peer)
-        if link is None:
-            return []
-        return [(False, hello.peer, link.control(control.Welcome(session)))]
+        if link is not None:
+            sends.append((False, hello.peer, link.control(control.Welcome(session))))
+        if self._inbound.get(hello.peer) != session:
+            self._inbound[hello.peer] = session
+            sends += self._announce_tasks(hello.peer, afresh=True)
+        return sends
 
     def _on_welcome(self, hello: control.Hello, session: int, now: float) -> list[Send]:
         peer = hello.peer
@@ -187,9 +205,7 @@ class StreamManagerCore:
         if held is not None:
             sends += [(True, peer, link.data(frame)) for frame in held.frames]
             self._held[peer] = _Held()
-            for task in self._remote:
-                if self._route[task] == peer:
-                    sends += self._announce(task)
+            sends += self._announce_tasks(peer, afresh=False)
         # A new session starts from a clean slate: tell it what is congested now.
         for task, senders in self._senders.items():
             if peer in senders:
@@ -200,7 +216,6 @@ class StreamManagerCore:
         link = self._links.get(hello.peer)
         if link is None or link.session != session:
             return []
-        self._close(hello.peer)
         return self.connect(hello.peer)
 
     def _close(self, peer: str) -> None:
@@ -221,7 +236,8 @@ class StreamManagerCore:
         if verdict is not Verdict.ACCEPT:
             return self._gap(session) if verdict is Verdict.GAP else []
         sends: list[Send] = []
-        for frame in frames.frames(message):
+        # The whole message is checked first: what was numbered for a peer must be sent.
+        for frame in list(frames.frames(message)):
             self._frames += 1
             dest = frame.dest
             peer = self._route.get(dest)
@@ -281,11 +297,7 @@ class StreamManagerCore:
         if congested == (peer in self._congested):
             return []
         (self._congested.add if congested else self._congested.discard)(peer)
-        sends: list[Send] = []
-        for task in self._remote:
-            if self._route[task] == peer:
-                sends += self._announce(task)
-        return sends
+        return self._announce_tasks(peer, afresh=False)
 
     def _turn(self, task: int) -> list[Send]:
         return self._announce(task) if self._queues[task].turned() is not None else []

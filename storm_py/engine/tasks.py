@@ -24,6 +24,9 @@ from storm_py.wire.control import ErrorReport
 
 Report = Callable[[ErrorReport], None]
 
+#: What user code may end with; sys.exit() in a bolt is a mistake to show, not an orderly end.
+_FROM_USER_CODE = (Exception, SystemExit)
+
 
 class UserError(Exception):
     """Raised when user code raised: where, and what; the cause is the user's exception."""
@@ -134,7 +137,7 @@ class RunningTask:
     def _call(self, where: str, function: Callable[..., object], *args: object) -> None:
         try:
             function(*args)
-        except Exception as error:
+        except _FROM_USER_CODE as error:
             raise UserError(self.component_id, self.task, where, error) from error
 
     def _call_quietly(self, where: str, function: Callable[..., object], *args: object) -> bool:
@@ -201,7 +204,7 @@ class SpoutTask(RunningTask):
                 if after == before or emissions.ended:
                     break
                 before = after
-        except Exception as error:
+        except _FROM_USER_CODE as error:
             raise UserError(self.component_id, self.task, "next_tuple", error) from error
         took = clock() - began
         if took > slice_secs:
@@ -228,13 +231,8 @@ class BoltTask(RunningTask):
             raise TypeError(f"task {task} is a {type(component).__name__}, expected a bolt")
         super().__init__(plan, task, component, *rest)
         self._bolt = component
-        me = self.component_id
-        self.aligner = Aligner(
-            upstream_task
-            for upstream in plan.upstream(me)
-            if not plan.in_cycle(upstream, me)
-            for upstream_task in plan.tasks_of(upstream)
-        )
+        # On a cycle this waits for ourselves, for ever: only then is nothing in flight called done.
+        self.aligner = Aligner(plan.upstream_tasks(self.component_id))
         self._collector: Any = _BoltCollector(self.output, self.report_error)
 
     def _style_of(self, component: object) -> str:
@@ -258,7 +256,7 @@ class BoltTask(RunningTask):
                 execute = self._bolt.execute
                 for values in rows:
                     execute(Tuple(values, context))
-        except Exception as error:
+        except _FROM_USER_CODE as error:
             raise UserError(self.component_id, self.task, "execute", error) from error
 
     def _run_basic(

@@ -22,6 +22,11 @@ BACKOFF_SECS: Final = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 #: A process that lived this long starts its row of restarts anew.
 HEALTHY_SECS: Final = 10.0
 
+#: Deaths in a row before it has registered after which a process is reported as unable to start.
+STILLBORN: Final = 3
+#: Restarts of a stream manager during the life of its worker that keep its numbers ascending.
+_RESTARTS: Final = 1 << 16
+
 STREAM_MANAGER: Final = "stream-manager"
 INSTANCE: Final = "instance"
 
@@ -57,11 +62,19 @@ class TellParent:
 
 
 @dataclass(frozen=True, slots=True)
+class CannotStart:
+    """Report that the instance of an executor dies each time before it is up; it said nothing."""
+
+    executor: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
     """Everything has stopped: the worker may exit."""
 
 
-Action = StartStreamManager | StartInstance | Tell | TellParent | Leave
+Action = StartStreamManager | StartInstance | Tell | TellParent | CannotStart | Leave
 
 
 @dataclass(slots=True)
@@ -72,10 +85,12 @@ class _Process:
     incarnation: int = 0
     addresses: control.Register | None = None
     ready: bool = False
+    active: bool = False
     gone: bool = False
     restart_at: float | None = None
     started_at: float = 0.0
     failures: int = 0
+    stillborn: int = 0
     reason: str = ""
 
     @property
@@ -97,13 +112,21 @@ class _Orders:
     stopping: bool = False
 
 
+def newest_stream_manager(worker_incarnation: int) -> int:
+    """No stream manager of this or an earlier start of a worker has a higher incarnation.
+
+    They count on when a worker is started again: other stream managers know only their numbers.
+    """
+    return worker_incarnation * _RESTARTS
+
+
 class WorkerCore:
     """The processes of one worker."""
 
     def __init__(self, worker: int, incarnation: int, executors: Iterable[int]) -> None:
         self._worker = worker
         self._incarnation = incarnation
-        self._manager = _Process(0)
+        self._manager = _Process(0, newest_stream_manager(incarnation - 1))
         self._instances = {executor: _Process(executor) for executor in executors}
         self._orders = _Orders()
         self._announced_ready = False
@@ -121,6 +144,7 @@ class WorkerCore:
         process.incarnation += 1
         process.addresses = None
         process.ready = False
+        process.active = False
         process.restart_at = None
         process.started_at = now
         if process.executor:
@@ -133,6 +157,7 @@ class WorkerCore:
         if process is None or record.incarnation != process.incarnation:
             return []
         process.addresses = record
+        process.stillborn = 0
         if process.executor:
             return self._link(process)
         actions: list[Action] = [
@@ -170,7 +195,7 @@ class WorkerCore:
         process.ready = True
         actions: list[Action] = []
         if self._orders.active:
-            actions.append(Tell(process.identity, control.Activate()))
+            actions += self._activate(process)
         if self._orders.wave is not None:
             actions.append(Tell(process.identity, self._orders.wave))
         if process.reason:
@@ -194,8 +219,11 @@ class WorkerCore:
     def died(self, executor: int, incarnation: int, reason: str, now: float) -> list[Action]:
         """A process is gone (executor 0: the stream manager)."""
         process = self._process(executor)
-        if process is None or incarnation != process.incarnation or process.gone:
+        if process is None or incarnation != process.incarnation:
             return []
+        if process.gone or process.restart_at is not None:
+            return []  # known already
+        process.stillborn += process.addresses is None
         process.addresses = None
         process.ready = False
         if self._orders.stopping:
@@ -216,6 +244,8 @@ class WorkerCore:
                 instance.ready = False
             gone = control.Disconnect("stmgr", process.incarnation)
             actions = [Tell(i.identity, gone) for i in self._instances.values()]
+        if process.executor and process.stillborn == STILLBORN:
+            actions.append(CannotStart(process.executor, reason))
         return actions + self.tick(now)
 
     def tick(self, now: float) -> list[Action]:
@@ -244,9 +274,16 @@ class WorkerCore:
         """An order of whoever runs this worker."""
         orders = self._orders
         match record:
-            case control.Activate() | control.Deactivate():
-                orders.active = isinstance(record, control.Activate)
-                return self._tell_instances(record)
+            case control.Activate():
+                orders.active = True
+                return [a for i in self._instances.values() if i.ready for a in self._activate(i)]
+            case control.Deactivate():
+                orders.active = False
+                # Also those whose stream manager is away just now: they go on when it is back.
+                told = [i for i in self._instances.values() if i.active]
+                for instance in told:
+                    instance.active = False
+                return [Tell(instance.identity, record) for instance in told]
             case control.Wave():
                 orders.wave = record
                 return self._tell_instances(record)
@@ -271,6 +308,13 @@ class WorkerCore:
                 return actions + self._after_stop()
             case _:
                 raise ValueError(f"{type(record).__name__} is no order for a worker")
+
+    def _activate(self, instance: _Process) -> list[Action]:
+        """Once is enough: an instance outlives its stream manager and stays active."""
+        if instance.active:
+            return []
+        instance.active = True
+        return [Tell(instance.identity, control.Activate())]
 
     def _tell_instances(self, record: control.Control) -> list[Action]:
         return [Tell(i.identity, record) for i in self._instances.values() if i.ready]

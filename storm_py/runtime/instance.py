@@ -23,6 +23,7 @@ from pathlib import Path
 import cloudpickle
 import zmq
 
+from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.instance_core import InstanceCore
 from storm_py.engine.settings import Settings
 from storm_py.engine.tasks import UserError
@@ -56,9 +57,14 @@ class InstanceSpec:
 class Instance:
     """The driver; it is the core's port as well."""
 
-    def __init__(self, spec: InstanceSpec, channel: ChannelClient, records: RecordQueue) -> None:
-        folder = RunFolder(Path(spec.folder))
-        plan = folder.read_plan()
+    def __init__(
+        self,
+        spec: InstanceSpec,
+        folder: RunFolder,
+        plan: PhysicalPlan,
+        channel: ChannelClient,
+        records: RecordQueue,
+    ) -> None:
         self._spec = spec
         self._records = records
         self._channel = channel
@@ -246,12 +252,12 @@ class Instance:
 
     def _obey(self, order: control.Control) -> None:
         match order:
-            case control.Connect(data=data, control=address):
-                self._disconnect()
+            case control.Connect(incarnation=incarnation, data=data, control=address):
+                self._disconnect(gone=incarnation - 1)
                 self._outlet = Outlet(self._context, data, address, UPSTREAM_HWM)
                 self._core.connect()
-            case control.Disconnect():
-                self._disconnect()
+            case control.Disconnect(incarnation=incarnation):
+                self._disconnect(gone=incarnation)
             case control.Activate():
                 self._core.activate()
             case control.Deactivate():
@@ -263,11 +269,11 @@ class Instance:
             case _:
                 _LOG.warning("order %s is not for an instance", type(order).__name__)
 
-    def _disconnect(self) -> None:
+    def _disconnect(self, gone: int) -> None:
         if self._outlet is not None:
             self._outlet.close()
             self._outlet = None
-            self._core.disconnect()
+            self._core.disconnect(gone)
             self._ready = False
 
     def _write_page(self) -> None:
@@ -287,14 +293,16 @@ def run_instance(spec: InstanceSpec) -> int:
     folder = RunFolder(Path(spec.folder))
     user = folder.read_user()
     sys.path.insert(0, user.sys_path)
-    records = RecordQueue(f"executor {spec.executor}")
+    plan = folder.read_plan()
+    executor = plan.executor(spec.executor)
+    records = RecordQueue(f"{executor.component_id} (task {executor.tasks[0]})")
     set_up_logging(records)
     address = folder.worker_address(spec.worker, spec.worker_incarnation)
     channel = ChannelClient(zmq.Context.instance(), address, f"i{spec.executor}.{spec.incarnation}")
     code = 1
     try:
         importlib.import_module(user.module)
-        instance = Instance(spec, channel, records)
+        instance = Instance(spec, folder, plan, channel, records)
         try:
             instance.run()
             code = 0
@@ -302,8 +310,6 @@ def run_instance(spec: InstanceSpec) -> int:
             instance.give_up(error)
     except Exception as error:  # noqa: BLE001 - the boundary of the process: told, then it ends
         _LOG.exception("instance of executor %d failed", spec.executor)
-        plan = folder.read_plan()
-        executor = plan.executor(spec.executor)
         failure = UserError(executor.component_id, executor.tasks[0], "start", error)
         channel.send(control.encode(failure.report(fatal=True)))
     for record in records.take():

@@ -87,6 +87,8 @@ class StreamManager:
                 if now >= report_at:
                     self._report()
                     report_at = now + _REPORT_SECS
+        self._report()  # what is left in the queues is the last that is said about them
+        self._channel.close(linger_secs=1.0)
 
     def _register(self) -> None:
         data, tcp_data = self._inlet.data_addresses
@@ -171,25 +173,25 @@ class StreamManager:
 
     def _obey(self, order: control.Control) -> None:
         match order:
-            case control.Connect(peer=peer, data=data, control=address):
-                self._close(peer)
+            case control.Connect(peer=peer, incarnation=incarnation, data=data, control=address):
+                self._close(peer, gone=incarnation - 1)
                 hwm = UNBOUNDED if peer.startswith("i") else UPSTREAM_HWM
                 self._outlets[peer] = Outlet(self._context, data, address, hwm)
                 self._transmit(self._core.connect(peer))
-            case control.Disconnect(peer=peer):
-                self._close(peer)
+            case control.Disconnect(peer=peer, incarnation=incarnation):
+                self._close(peer, gone=incarnation)
             case control.Stop():
                 self._stopped = True
             case _:
                 _LOG.warning("order %s is not for a stream manager", type(order).__name__)
 
-    def _close(self, peer: str) -> None:
+    def _close(self, peer: str, gone: int) -> None:
         outlet = self._outlets.pop(peer, None)
         if outlet is not None:
             outlet.close()
             self._waiting.pop(peer, None)
             self._waiting_bytes.pop(peer, None)
-            self._transmit(self._core.disconnect(peer))
+            self._transmit(self._core.disconnect(peer, gone))
 
     def _report(self) -> None:
         queues = self._core.statistics().queues

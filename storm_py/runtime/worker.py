@@ -40,12 +40,15 @@ _LOG = logging.getLogger("storm_py.worker")
 
 #: Seconds between two reports of statistics to the parent.
 REPORT_SECS = 0.25
+#: How much of the end of its log is shown of an instance that dies without a word.
+_LAST_CHARS = 2000
 
 
 def log_files(logs: Path, plan: PhysicalPlan, executor: ExecutorPlan) -> tuple[Path, Path]:
     """Where an instance's standard output and its log go."""
     port = str(6700 + executor.worker)
-    name = f"{quote(executor.component_id, safe='')}-{executor.tasks[0]}"
+    # Cut, as a file's name may have 255 bytes; the task keeps it unique.
+    name = f"{quote(executor.component_id, safe='')[:200]}-{executor.tasks[0]}"
     return logs / port / f"{name}.out", logs / port / f"{name}.log"
 
 
@@ -139,6 +142,7 @@ class Worker:
         now = time.monotonic()
         manager = self._manager
         if manager is not None and manager.poll() is not None:
+            self._take_messages()
             self._manager = None
             reason = f"stream manager {manager.pid} {describe_exit(manager.returncode)}"
             self._died(0, self._manager_incarnation, reason, now)
@@ -198,8 +202,19 @@ class Worker:
                     self._tell(identity, record)
                 case core.TellParent(record=record):
                     self._parent.send(control.encode(record))
+                case core.CannotStart(executor=executor, reason=reason):
+                    self._parent.send(control.encode(self._cannot_start(executor, reason)))
                 case core.Leave():
                     self._left = True
+
+    def _cannot_start(self, executor: int, reason: str) -> control.ErrorReport:
+        plan = self._executors[executor]
+        message = f"died {core.STILLBORN} times before it was up, last: {reason}"
+        log = log_files(self._logs, self._plan, plan)[1]
+        last_words = log.read_text("utf-8", "replace")[-_LAST_CHARS:] if log.exists() else ""
+        return control.ErrorReport(
+            plan.component_id, plan.tasks[0], "start", message, last_words, True
+        )
 
     def _start_instance(self, executor: int, incarnation: int) -> None:
         out, err = log_files(self._logs, self._plan, self._executors[executor])

@@ -298,9 +298,11 @@ def decode(data: bytes | memoryview) -> Control:
     if not isinstance(parts, list) or not parts:
         raise ProtocolError("control message is not a list")
     code, *values = parts
-    kind = _BY_CODE.get(code) if isinstance(code, int) else None
+    if type(code) is not int:  # not shown: it may be nested too deep for that
+        raise ProtocolError(f"control message begins with {type(code).__name__}, expected a code")
+    kind = _BY_CODE.get(code)
     if kind is None:
-        raise ProtocolError(f"control message {code!r:.40} is unknown")
+        raise ProtocolError(f"control message {code} is unknown")
     types = _TYPES[kind]
     if len(values) != len(types):
         raise ProtocolError(f"{kind.__name__} has {len(values)} fields, expected {len(types)}")

@@ -179,7 +179,7 @@ def decode_data(buf: bytes, frame: Frame) -> tuple[list[tuple[int, int]], memory
         raise ProtocolError(f"DATA frame of task {frame.src} is too short for {n_runs} runs")
     runs = [(s, n) for s, _, n in _RUN.iter_unpack(memoryview(buf)[offset:body])]
     code, count = _ARRAY32.unpack_from(buf, body)
-    if code != 0xDD or count != frame.rows or sum(n for _, n in runs) != count:
+    if not runs or code != 0xDD or count != frame.rows or sum(n for _, n in runs) != count:
         raise ProtocolError(f"DATA frame of task {frame.src}: header, runs and rows disagree")
     return runs, memoryview(buf)[body : frame.end]
 

@@ -12,6 +12,7 @@ import datetime as dt
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 import msgpack
@@ -33,8 +34,14 @@ _COMPLEX: Final = 11
 _MIN_INT: Final = -(2**63)
 _MAX_INT: Final = 2**64 - 1
 
-#: Deeper nesting is refused by msgpack itself (512); ours is the friendlier error.
-_MAX_DEPTH: Final = 200
+#: Tuples and sets inside each other, at most. Each level is a call of the unpacker in the consumer
+#: and takes 40 KB of its C stack: about 190 of them would crash the process. Lists and dicts alone
+#: may nest as deep as msgpack allows (511).
+_MAX_DEPTH: Final = 64
+
+#: The extension types that hold other values.
+_NESTING: Final[dict[type, int]] = {tuple: _TUPLE, set: _SET, frozenset: _FROZENSET}
+_NESTED: Final[dict[int, type]] = {code: kind for kind, code in _NESTING.items()}
 
 
 class UnserialisableValue(TypeError):
@@ -75,24 +82,26 @@ def unpack_rows(rows: bytes | memoryview) -> list[list[object]]:
     return unpacked
 
 
-def _dumps(value: object) -> bytes:
+def _dumps(value: object, depth: int = 0) -> bytes:
+    if depth > _MAX_DEPTH:
+        raise UnserialisableValue(f"value is nested deeper than {_MAX_DEPTH} levels")
     packed: bytes = msgpack.packb(
-        value, strict_types=True, unicode_errors="surrogatepass", default=_to_ext
+        value, strict_types=True, unicode_errors="surrogatepass", default=_DEFAULTS[depth]
     )
     return packed
 
 
-def _loads(data: bytes) -> list[object]:
+def _loads(data: bytes, ext_hook: Callable[[int, bytes], object] = msgpack.ExtType) -> list[object]:
     value = msgpack.unpackb(
-        data, strict_map_key=False, unicode_errors="surrogatepass", ext_hook=_from_ext
+        data, strict_map_key=False, unicode_errors="surrogatepass", ext_hook=ext_hook
     )
     if not isinstance(value, list):
         raise ProtocolError(f"an extension value holds {type(value).__name__}, expected a list")
     return value
 
 
-def _ext(code: int, value: object) -> msgpack.ExtType:
-    return msgpack.ExtType(code, _dumps(value))
+def _ext(code: int, value: object, depth: int = 0) -> msgpack.ExtType:
+    return msgpack.ExtType(code, _dumps(value, depth))
 
 
 def _datetime_parts(value: dt.datetime) -> list[object]:
@@ -102,9 +111,6 @@ def _datetime_parts(value: dt.datetime) -> list[object]:
 
 
 _TO_EXT: Final[dict[type, Callable[..., msgpack.ExtType]]] = {
-    tuple: lambda v: _ext(_TUPLE, list(v)),
-    set: lambda v: _ext(_SET, list(v)),
-    frozenset: lambda v: _ext(_FROZENSET, list(v)),
     dt.datetime: lambda v: _ext(_DATETIME, _datetime_parts(v)),
     dt.date: lambda v: _ext(_DATE, [v.toordinal()]),
     dt.time: lambda v: _ext(_TIME, [v.isoformat()]),
@@ -118,13 +124,19 @@ _TO_EXT: Final[dict[type, Callable[..., msgpack.ExtType]]] = {
 _NATIVE_BASES: Final = (bool, int, float, str, bytes, list, dict)
 
 
-def _to_ext(value: object) -> object:
+def _to_ext(value: object, depth: int = 0) -> object:
+    code = _NESTING.get(type(value))
+    if code is not None:
+        return _ext(code, list(value), depth + 1)  # type: ignore[call-overload]
     convert = _TO_EXT.get(type(value))
     if convert is not None:
         return convert(value)
     for base in _NATIVE_BASES:
         if isinstance(value, base):
             return _plain(value, base)
+    for kind in _NESTING:
+        if isinstance(value, kind):
+            return _to_ext(kind(value), depth)
     for known, convert in _TO_EXT.items():
         if isinstance(value, known):
             return convert(value)
@@ -161,7 +173,7 @@ def _widen(value: object, where: str, depth: int) -> object:
             for k, v in value.items()
         }
     if isinstance(value, (tuple, set, frozenset)):
-        code = {tuple: _TUPLE, set: _SET, frozenset: _FROZENSET}.get(type(value), _TUPLE)
+        code = next(code for kind, code in _NESTING.items() if isinstance(value, kind))
         return _ext(code, [_widen(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)])
     try:
         _dumps(value)
@@ -179,9 +191,6 @@ def _parse_datetime(parts: list[object]) -> dt.datetime:
 
 
 _FROM_EXT: Final[dict[int, Callable[[bytes], object]]] = {
-    _TUPLE: lambda d: tuple(_loads(d)),
-    _SET: lambda d: set(_loads(d)),
-    _FROZENSET: lambda d: frozenset(_loads(d)),
     _BIG_INT: lambda d: int.from_bytes(d, "little", signed=True),
     _DATETIME: lambda d: _parse_datetime(_loads(d)),
     _DATE: lambda d: dt.date.fromordinal(int(str(_loads(d)[0]))),
@@ -193,11 +202,20 @@ _FROM_EXT: Final[dict[int, Callable[[bytes], object]]] = {
 }
 
 
-def _from_ext(code: int, data: bytes) -> object:
-    convert = _FROM_EXT.get(code)
-    if convert is None:
-        raise ProtocolError(f"extension type {code} is unknown")
+def _from_ext(code: int, data: bytes, depth: int = 0) -> object:
+    nested, convert = _NESTED.get(code), _FROM_EXT.get(code)
     try:
-        return convert(data)
+        if nested is not None and depth < _MAX_DEPTH:
+            return nested(_loads(data, _HOOKS[depth + 1]))
+        if convert is not None:
+            return convert(data)
     except (ValueError, TypeError, ArithmeticError, IndexError) as error:
         raise ProtocolError(f"extension value of type {code} is malformed: {error}") from error
+    if nested is not None:
+        raise ProtocolError(f"tuples and sets are nested deeper than {_MAX_DEPTH} levels")
+    raise ProtocolError(f"extension type {code} is unknown")
+
+
+#: The same two functions for each depth, made once.
+_DEFAULTS: Final = [partial(_to_ext, depth=depth) for depth in range(_MAX_DEPTH + 1)]
+_HOOKS: Final = [partial(_from_ext, depth=depth) for depth in range(_MAX_DEPTH + 1)]

@@ -1,0 +1,316 @@
+"""TaskQueue: nothing lost, order kept, the window heeded, pressure with hysteresis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from storm_py.core.pressure import INITIAL_ROWS, Limits, QueueStatistics, TaskQueue
+
+LIMITS = Limits(window_secs=0.5, high_bytes=10_000, low_ratio=0.5, frame_rows=256)
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """A queue between a sender and a consumer that says the truth, late, twice, or lies."""
+
+    @initialize(
+        high_bytes=st.sampled_from([60, 300, 10_000]), low_ratio=st.sampled_from([0.0, 0.5, 0.95])
+    )
+    def start(self, high_bytes: int, low_ratio: float) -> None:
+        self.limits = Limits(0.5, high_bytes, low_ratio, 8)
+        self.queue = TaskQueue(self.limits)
+        self.now = 5.0
+        self.offered = 0
+        self.backlog: list[tuple[bytes, int]] = []
+        self.outstanding: list[tuple[bytes, int]] = []
+        self.connected = False
+        self.credited = (0, 0)
+        self.older: list[tuple[int, int]] = []
+        self.pressured = False
+
+    def sent(self, frames: Sequence[bytes]) -> None:
+        """The queue sends these: the oldest that wait, and no more than the window holds."""
+        assert self.connected or not frames
+        for frame in frames:
+            waiting, rows = self.backlog.pop(0)
+            assert frame == waiting
+            if self.outstanding:
+                assert self.outstanding_rows + rows <= self.queue.window_rows
+                assert self.outstanding_bytes + len(frame) <= self.limits.high_bytes
+            self.outstanding.append((waiting, rows))
+
+    @property
+    def outstanding_rows(self) -> int:
+        return sum(rows for _, rows in self.outstanding)
+
+    @property
+    def outstanding_bytes(self) -> int:
+        return sum(len(frame) for frame, _ in self.outstanding)
+
+    @rule(rows=st.sampled_from([0, 1, 1, 3, 8, 60]), size=st.sampled_from([3, 20, 100]))
+    def offer(self, rows: int, size: int) -> None:
+        self.offered += 1
+        frame = b"%0*d" % (size, self.offered)
+        self.backlog.append((frame, rows))
+        if self.queue.offer(frame, rows, self.now):
+            assert len(self.backlog) == 1
+            self.sent([frame])
+
+    @precondition(lambda self: self.outstanding)
+    @rule(count=st.integers(1, 4), secs=st.sampled_from([0.0, 0.001, 0.1, 2.0]))
+    def finish(self, count: int, secs: float) -> None:
+        self.now += secs
+        done, self.outstanding = self.outstanding[:count], self.outstanding[count:]
+        self.older.append(self.credited)
+        self.credited = (
+            self.credited[0] + sum(rows for _, rows in done),
+            self.credited[1] + sum(len(frame) for frame, _ in done),
+        )
+        self.sent(self.queue.credit(*self.credited, self.now))
+
+    @rule(rows=st.integers(-5, 500), nbytes=st.integers(-5, 500), secs=st.sampled_from([0, 9]))
+    def lie(self, rows: int, nbytes: int, secs: int) -> None:
+        """Credit more than was sent, or less than was credited already."""
+        if 0 < nbytes <= self.outstanding_bytes and 0 <= rows <= self.outstanding_rows:
+            rows, nbytes = self.outstanding_rows + 1, self.outstanding_bytes
+        before = self.queue.statistics()
+        credited = self.credited[0] + rows, self.credited[1] + nbytes
+        assert not self.queue.credit(*credited, self.now + secs)
+        assert self.queue.statistics() == before
+
+    @rule(data=st.data(), secs=st.sampled_from([0, 9]))
+    def repeat(self, data: st.DataObject, secs: int) -> None:
+        credit = data.draw(st.sampled_from([*self.older, self.credited]))
+        before = self.queue.statistics()
+        if credit[1] <= self.credited[1]:
+            assert not self.queue.credit(*credit, self.now + secs)
+            assert self.queue.statistics() == before
+
+    @rule()
+    def connect(self) -> None:
+        self.connected = True
+        self._forget()
+        self.sent(self.queue.connect(self.now))
+
+    @rule()
+    def disconnect(self) -> None:
+        self.connected = False
+        assert self.queue.disconnect() == self.outstanding_rows
+        self._forget()
+
+    def _forget(self) -> None:
+        self.outstanding = []
+        self.older.append(self.credited)
+        self.credited = (0, 0)
+
+    @rule()
+    def look(self) -> None:
+        rows, nbytes = (sum(values) for values in zip(*self.waiting(), strict=True))
+        high_rows, high_bytes = self.queue.window_rows, self.limits.high_bytes
+        turned = self.queue.turned()
+        if turned is None:
+            ratio = self.limits.low_ratio
+            over = rows > high_rows * ratio or nbytes > high_bytes * ratio
+            assert over if self.pressured else rows <= high_rows and nbytes <= high_bytes
+        else:
+            assert turned is not self.pressured
+            self.pressured = turned
+        assert self.queue.pressured is self.pressured
+        assert self.queue.turned() is None
+
+    def waiting(self) -> list[tuple[int, int]]:
+        return [(0, 0), *((rows, len(frame)) for frame, rows in self.backlog)]
+
+    @invariant()
+    def agrees(self) -> None:
+        self.queue.check()
+        rows, nbytes = (sum(values) for values in zip(*self.waiting(), strict=True))
+        assert self.queue.statistics() == QueueStatistics(
+            rows,
+            nbytes,
+            self.outstanding_rows,
+            self.outstanding_bytes,
+            self.queue.rows_per_sec,
+            self.pressured,
+        )
+        assert 1 <= self.queue.frame_rows <= self.limits.frame_rows
+        if self.connected and not self.outstanding:
+            assert not self.backlog, "it waits for a credit that nobody owes"
+
+
+TestQueueMachine = QueueMachine.TestCase
+TestQueueMachine.settings = settings(max_examples=60, stateful_step_count=40)
+
+
+def connected(limits: Limits = LIMITS) -> TaskQueue:
+    queue = TaskQueue(limits)
+    assert queue.connect(0.0) == []
+    return queue
+
+
+class Consumer:
+    """Finishes rows at a steady rate, one frame after the other; always has work."""
+
+    def __init__(self, frame_rows: int, limits: Limits = LIMITS) -> None:
+        self.queue = TaskQueue(limits)
+        self.now = 0.0
+        self.frame_rows = frame_rows
+        self.rows = self.nbytes = 0
+        self.longest_queue = 0
+        for _ in range(3):
+            self.queue.offer(b"x" * 10, frame_rows, self.now)
+        self.queue.connect(self.now)
+
+    def work(self, secs: float, rate: float) -> None:
+        """Finish rows for a time; something always waits."""
+        until = self.now + secs
+        while self.now < until:
+            self.now += self.frame_rows / rate
+            self.rows += self.frame_rows
+            self.nbytes += 10
+            self.queue.credit(self.rows, self.nbytes, self.now)
+            while self.queue.statistics().backlog_rows < self.frame_rows:
+                self.queue.offer(b"x" * 10, self.frame_rows, self.now)
+            self.longest_queue = max(self.longest_queue, self.queue.statistics().outstanding_rows)
+            self.queue.check()
+
+
+class TestTheWindowFollowsTheDrainRate:
+    @pytest.mark.parametrize(
+        ("rate", "frame_rows"), [(10, 1), (10, 8), (1000, 16), (1000, 256), (100_000, 256)]
+    )
+    def test_steady(self, rate: int, frame_rows: int) -> None:
+        consumer = Consumer(frame_rows, Limits(0.5, 1 << 30, 0.5, 256))
+        consumer.work(3, rate)
+        consumer.longest_queue = 0
+        consumer.work(2, rate)
+        assert consumer.queue.rows_per_sec == pytest.approx(rate, rel=0.01)
+        assert consumer.queue.window_rows == pytest.approx(rate * 0.5, rel=0.01, abs=1)
+        assert consumer.longest_queue <= max(frame_rows, consumer.queue.window_rows)
+        assert consumer.longest_queue >= min(frame_rows, rate * 0.25)
+        assert consumer.queue.frame_rows == max(1, min(256, consumer.queue.window_rows // 4))
+
+    def test_it_shrinks_soon_when_the_consumer_slows_down(self) -> None:
+        consumer = Consumer(16)
+        consumer.work(2, rate=10_000)
+        assert consumer.queue.window_rows == pytest.approx(5000, rel=0.01)
+        consumer.work(3, rate=100)
+        assert consumer.queue.window_rows == pytest.approx(50, rel=0.2)
+        consumer.work(0.5, rate=10_000)
+        assert consumer.queue.window_rows > 2500
+
+    def test_before_anything_is_known(self) -> None:
+        queue = connected()
+        assert (queue.window_rows, queue.rows_per_sec) == (INITIAL_ROWS, 0.0)
+        assert queue.frame_rows == INITIAL_ROWS // 4
+
+    def test_a_credit_without_time_tells_nothing(self) -> None:
+        queue = connected()
+        queue.offer(b"x", 5, 1.0)
+        assert queue.credit(5, 1, 1.0) == []
+        assert queue.window_rows == INITIAL_ROWS
+
+    def test_a_clock_that_goes_back_is_harmless(self) -> None:
+        queue = connected()
+        for n in range(1, 5):
+            queue.offer(b"x", 5, 10.0 - n)
+            queue.credit(5 * n, n, 5.0 - n)
+            queue.check()
+        assert queue.window_rows == INITIAL_ROWS
+
+
+class TestIdleIsNotSlow:
+    def test_a_row_now_and_then(self) -> None:
+        queue = connected()
+        for n in range(1, 50):
+            queue.offer(b"x", 1, now=float(n))
+            queue.credit(n, n, now=n + 0.001)
+        assert queue.rows_per_sec == pytest.approx(1000, rel=0.01)
+
+    def test_credits_that_say_nothing_new(self) -> None:
+        queue = connected()
+        for n in range(1, 50):
+            queue.offer(b"x", 1, now=float(n))
+            queue.credit(n, n, now=n + 0.001)
+            queue.credit(n, n, now=n + 0.9)
+        assert queue.rows_per_sec == pytest.approx(1000, rel=0.01)
+
+    def test_waiting_without_a_connection(self) -> None:
+        queue = connected()
+        queue.offer(b"x", 100, 0.0)
+        queue.credit(100, 1, 0.1)
+        queue.disconnect()
+        queue.offer(b"y", 100, 1.0)
+        assert queue.connect(60.0) == [b"y"]
+        queue.credit(100, 1, 60.1)
+        assert queue.rows_per_sec == pytest.approx(1000, rel=0.01)
+
+
+class TestOneFrameMayAlwaysBeOutstanding:
+    def test_more_rows_than_the_window(self) -> None:
+        queue = connected()
+        assert queue.offer(b"large", 10_000, 0.0)
+        assert not queue.offer(b"next", 1, 0.0)
+        assert queue.credit(10_000, 5, 1.0) == [b"next"]
+
+    def test_more_bytes_than_the_window(self) -> None:
+        queue = connected()
+        assert queue.offer(b"x" * 20_000, 1, 0.0)
+        assert not queue.offer(b"y" * 20_000, 1, 0.0)
+        assert queue.turned() is True
+        assert queue.credit(1, 20_000, 0.001) == [b"y" * 20_000]
+        assert queue.turned() is False
+
+
+class TestHysteresis:
+    def test_on_above_the_high_mark_off_at_the_low_one(self) -> None:
+        queue = connected()
+        for _ in range(INITIAL_ROWS):
+            assert queue.offer(b"f", 1, 0.0)
+        for _ in range(INITIAL_ROWS):
+            assert not queue.offer(b"b", 1, 0.0)
+            assert queue.turned() is None
+        queue.offer(b"b", 1, 0.0)
+        assert [queue.turned(), queue.turned(), queue.pressured] == [True, None, True]
+        turns = []
+        for n in range(1, 60):  # no time passes, so the window stays what it is
+            queue.credit(n, n, 0.0)
+            turns.append((queue.turned(), queue.statistics().backlog_rows))
+        assert [turn for turn in turns if turn[0] is not None] == [(False, INITIAL_ROWS // 2)]
+        assert queue.pressured is False
+
+    def test_no_flapping_between_the_marks(self) -> None:
+        queue = connected()
+        for _ in range(3 * INITIAL_ROWS):
+            queue.offer(b"f", 1, 0.0)
+        assert queue.turned() is True
+        for n in range(1, 500):  # the sender keeps pace, a little below and above the high mark
+            queue.credit(n, n, 0.0)
+            if n > INITIAL_ROWS * 1.25:
+                queue.offer(b"f", 1, 0.0)
+            assert queue.turned() is None
+
+    def test_it_stays_pressured_while_nobody_is_there(self) -> None:
+        queue = connected()
+        for _ in range(3 * INITIAL_ROWS):
+            queue.offer(b"f", 1, 0.0)
+        assert queue.turned() is True
+        assert queue.disconnect() == INITIAL_ROWS
+        assert queue.turned() is None
+        assert len(queue.connect(1.0)) == INITIAL_ROWS
+        assert queue.turned() is None
+        assert len(queue.credit(INITIAL_ROWS, INITIAL_ROWS, 1.0)) == INITIAL_ROWS
+        assert queue.turned() is False
+
+
+def test_statistics() -> None:
+    queue = connected()
+    assert queue.offer(b"xyz", 60, 0.0)
+    assert not queue.offer(b"ab", 7, 0.0)
+    assert queue.statistics() == QueueStatistics(7, 2, 60, 3, 0.0, False)
+    assert queue.credit(60, 3, 2.0) == [b"ab"]
+    assert queue.statistics() == QueueStatistics(0, 0, 7, 2, 30.0, False)

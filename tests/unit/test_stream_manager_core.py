@@ -1,0 +1,257 @@
+"""StreamManagerCore: dialogues with instances and with other stream managers."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storm_py.errors import ProtocolError
+from storm_py.wire.control import (
+    Control,
+    Credit,
+    Hello,
+    LinkBroken,
+    Pressure,
+    Stop,
+    Wave,
+    Welcome,
+)
+from tests.builders import (
+    End,
+    all_in_words,
+    control_message,
+    data_message,
+    frame_bytes,
+    frame_size,
+    hello,
+)
+from tests.manager import HIGH, ONE_WORKER, Manager, data, linked, ours, said, words
+from tests.strategies import damaged
+
+
+class TestHandshake:
+    def test_we_speak_first(self) -> None:
+        manager = Manager(ONE_WORKER)
+        assert manager.connect("i1") == [said("i1", 101, ours())]
+        assert manager.hears(11, hello("i1")) == [said("i1", 101, Welcome(11))]
+        assert not manager.core.linked(["i1"])
+        assert manager.hears(11, Welcome(101)) == []
+        assert manager.core.linked(["i1"])
+        assert not manager.core.linked(["i1", "i2"])
+
+    def test_they_speak_first(self) -> None:
+        manager = Manager(ONE_WORKER)
+        assert manager.hears(11, hello("i1")) == []
+        assert manager.connect("i1") == [
+            said("i1", 101, ours()),
+            said("i1", 101, Welcome(11)),
+        ]
+        assert manager.hears(11, Welcome(101)) == []
+        assert manager.core.linked(["i1"])
+
+    def test_repeats_change_nothing(self) -> None:
+        manager = linked()
+        assert manager.hears(11, hello("i1")) == [said("i1", 101, Welcome(11))]
+        assert manager.hears(11, Welcome(101)) == []
+        assert manager.core.linked(["i1", "i2"])
+
+    def test_a_welcome_of_another_session_opens_nothing(self) -> None:
+        manager = Manager(ONE_WORKER)
+        manager.connect("i1")
+        manager.hears(11, hello("i1"))
+        assert manager.hears(11, Welcome(99)) == []
+        assert manager.hears(12, Welcome(101)) == []  # nobody has introduced session 12
+        assert not manager.core.linked(["i1"])
+
+    @pytest.mark.parametrize(
+        "stranger",
+        [hello("i1", topology_id="words-2"), hello("i1", version=0), hello("i9"), hello("s0")],
+        ids=["another topology", "an older owner", "no peer of ours", "ourselves"],
+    )
+    def test_strangers_are_refused(self, stranger: Hello) -> None:
+        manager = linked()
+        assert manager.hears(33, stranger) == []
+        assert manager.hears(33, Welcome(101)) == []
+        assert manager.gets(33, 1, words()) == []
+
+    def test_an_older_incarnation_is_refused(self) -> None:
+        manager = linked()
+        assert manager.hears(12, hello("i1", incarnation=2)) == [said("i1", 101, Welcome(12))]
+        assert manager.hears(11, hello("i1", incarnation=1)) == []
+        assert manager.gets(11, 1, words()) == []
+        assert manager.core.statistics().refused == 2
+
+    def test_only_peers_can_be_connected_to(self) -> None:
+        with pytest.raises(ProtocolError, match="s7 is no peer of this stream manager"):
+            Manager(ONE_WORKER).connect("s7")
+
+    @pytest.mark.parametrize("record", [Stop(), Wave(1, False)])
+    def test_orders_do_not_belong_on_a_link(self, record: Control) -> None:
+        with pytest.raises(ProtocolError, match="does not belong on a link"):
+            linked().hears(11, record)
+
+
+class TestData:
+    def test_frames_go_to_their_tasks(self) -> None:
+        manager = linked()
+        assert manager.gets(22, 1, words(n=3)) == [data("i1", 101, 1, words(n=3))]
+        assert manager.gets(22, 2, words(), End(2, 1, 1)) == [
+            data("i1", 101, 2, words()),
+            data("i1", 101, 3, End(2, 1, 1)),
+        ]
+
+    def test_nothing_before_the_hello(self) -> None:
+        manager = Manager(ONE_WORKER)
+        manager.link("i1", 11, 101)
+        manager.connect("i2")
+        assert manager.gets(22, 1, words()) == []
+        assert manager.core.statistics().refused == 1
+        manager.hears(22, hello("i2"))
+        assert manager.gets(22, 1, words()) == [data("i1", 101, 1, words())]
+
+    def test_repeats_are_dropped(self) -> None:
+        manager = linked()
+        assert len(manager.gets(22, 1, words())) == 1
+        assert manager.gets(22, 1, words()) == []
+        assert len(manager.gets(22, 2, words())) == 1
+
+    def test_frames_for_an_instance_that_is_not_there_wait(self) -> None:
+        manager = Manager(ONE_WORKER)
+        manager.link("i2", 22, 101)
+        for n in (1, 2):
+            assert manager.gets(22, n, words(n=n)) == []
+        manager.connect("i1")
+        assert manager.gets(22, 3, words(n=3)) == []
+        manager.hears(11, hello("i1"))
+        assert manager.hears(11, Welcome(102)) == [
+            data("i1", 102, n, words(n=n)) for n in (1, 2, 3)
+        ]
+
+    def test_tasks_that_do_not_exist_are_counted(self) -> None:
+        manager = linked()
+        assert manager.gets(22, 1, words(dest=77), words()) == [data("i1", 101, 1, words())]
+        assert (manager.core.statistics().unroutable, manager.core.statistics().frames) == (1, 2)
+
+    def test_a_message_that_breaks_off_is_refused_whole(self) -> None:
+        manager = linked()
+        broken = data_message(22, 1, words()) + frame_bytes(words())[:-1]
+        with pytest.raises(ProtocolError, match="claims 32"):
+            manager.core.on_data(broken, 0.0)
+        manager.core.check()
+        assert manager.gets(22, 2, words()) == [data("i1", 101, 1, words())]
+
+
+class TestBrokenLinks:
+    def test_a_gap_breaks_their_link(self) -> None:
+        manager = linked()
+        manager.gets(22, 1, words())
+        assert manager.gets(22, 3, words()) == [said("i2", 102, LinkBroken(22))]
+        assert manager.gets(22, 2, words()) == []  # that session is over
+        assert manager.gets(22, 4, words()) == []
+        assert manager.hears(23, hello("i2")) == [said("i2", 102, Welcome(23))]
+        assert manager.gets(23, 1, words()) == [data("i1", 101, 2, words())]
+
+    def test_a_gap_on_their_side_breaks_ours(self) -> None:
+        manager = linked()
+        manager.gets(22, 1, words(n=HIGH))
+        manager.gets(22, 2, words(n=5))  # waits: the window is full
+        assert manager.hears(11, LinkBroken(101)) == [
+            said("i1", 103, ours()),
+            said("i1", 103, Welcome(11)),
+        ]
+        assert manager.core.statistics().lost_rows == HIGH
+        assert manager.hears(11, LinkBroken(101)) == []  # said twice: of a session that is over
+        assert manager.hears(11, Credit(1, HIGH, frame_size(words(n=HIGH)))) == []
+        assert manager.hears(11, Welcome(103)) == [data("i1", 103, 1, words(n=5))]
+
+    def test_a_restarted_instance(self) -> None:
+        manager = linked()
+        manager.gets(22, 1, words(n=HIGH))
+        manager.gets(22, 2, words(n=5))
+        assert manager.disconnect("i1") == []
+        assert manager.gets(11, 1, words(dest=2, src=1)) == []  # the dead are not heard
+        assert manager.gets(22, 3, words(n=6)) == []
+        assert manager.core.statistics().lost_rows == HIGH
+        manager.connect("i1")
+        manager.hears(12, hello("i1", incarnation=2))
+        assert manager.hears(12, Welcome(103)) == [
+            data("i1", 103, 1, words(n=5)),
+            data("i1", 103, 2, words(n=6)),
+        ]
+
+    def test_connecting_again_replaces_the_link(self) -> None:
+        manager = linked()
+        manager.gets(22, 1, words())
+        assert manager.connect("i1") == [
+            said("i1", 103, ours()),
+            said("i1", 103, Welcome(11)),
+        ]
+        assert manager.gets(22, 2, words(n=2)) == []  # not welcome yet
+        assert manager.core.statistics().lost_rows == 1
+        assert manager.hears(11, Welcome(103)) == [data("i1", 103, 1, words(n=2))]
+
+
+class TestCredits:
+    def test_what_exceeds_the_window_waits_for_them(self) -> None:
+        manager = linked()
+        size = frame_size(words(n=40))
+        assert len(manager.gets(22, 1, words(n=40))) == 1
+        assert manager.gets(22, 2, words(n=40)) == []
+        manager.now = 1.0
+        assert manager.hears(11, Credit(1, 40, size)) == [data("i1", 101, 2, words(n=40))]
+        assert manager.core.statistics().queues[1].outstanding_rows == 40
+
+    @pytest.mark.parametrize(
+        ("session", "credit"),
+        [
+            (22, Credit(1, 40, 1000)),  # of somebody else's task
+            (11, Credit(2, 40, 1000)),
+            (11, Credit(77, 40, 1000)),
+            (11, Credit(1, 40, 10**9)),
+            (11, Credit(1, 10**9, 1000)),
+            (11, Credit(1, -1, -1)),
+            (33, Credit(1, 40, 1000)),
+        ],
+    )
+    def test_those_that_cannot_be_are_ignored(self, session: int, credit: Credit) -> None:
+        manager = linked()
+        manager.gets(22, 1, words(n=40))
+        manager.gets(22, 2, words(n=40))
+        before = manager.core.statistics()
+        assert manager.hears(session, credit) == []
+        assert manager.core.statistics() == before
+
+
+messages = st.one_of(
+    damaged(data_message(22, 1, words(n=2), End(2, 1, 1), words(dest=77))),
+    damaged(control_message(11, Credit(1, 40, 1000))),
+    st.builds(
+        control_message,
+        st.sampled_from([11, 22, 33]),
+        st.one_of(
+            st.builds(hello, st.sampled_from(["i1", "i2", "s0"]), st.integers(0, 3)),
+            st.builds(Welcome, st.integers(100, 104)),
+            st.builds(LinkBroken, st.integers(100, 104)),
+            st.builds(Credit, st.integers(0, 3), st.integers(-9, 99), st.integers(-9, 999)),
+            st.builds(Pressure, st.integers(0, 3), st.booleans(), st.integers(-9, 2**40)),
+        ),
+    ),
+    st.builds(data_message, st.sampled_from([11, 22, 33]), st.integers(0, 4), st.just(words(n=70))),
+    st.binary(max_size=60),
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(messages, st.integers(0, 9)), max_size=12))
+def test_whatever_arrives(arrived: list[tuple[bytes, int]]) -> None:
+    """Any bytes, on either socket, give actions or ProtocolError; the invariants hold."""
+    manager = linked()
+    for message, step in arrived:
+        manager.now += step
+        for receive in (manager.core.on_data, manager.core.on_control):
+            with suppress(ProtocolError):
+                all_in_words(receive(message, manager.now))
+            manager.core.check()

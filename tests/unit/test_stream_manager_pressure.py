@@ -1,0 +1,235 @@
+"""StreamManagerCore under pressure: who is told, when and how often; and what lies between two."""
+
+from __future__ import annotations
+
+import pytest
+
+from storm_py.wire.control import Credit, LinkBroken, Pressure, Welcome
+from tests.builders import End, bolt, frame_size, hello, plan_of, spout
+from tests.manager import HIGH, TWO_WORKERS, Manager, data, linked, ours, said, words
+
+FULL = words(n=HIGH)
+MORE = words(n=HIGH + 1)
+
+
+def pressured() -> Manager:
+    """One worker whose task 1 is pressured, as its sender i2 (22 in, 102 out) knows."""
+    manager = linked()
+    assert manager.gets(22, 1, FULL) == [data("i1", 101, 1, FULL)]
+    assert manager.gets(22, 2, words(n=HIGH)) == []
+    assert manager.gets(22, 3, words()) == [said("i2", 102, Pressure(1, True, 16))]
+    return manager
+
+
+class TestOneWorker:
+    def test_on_is_said_once_and_off_is_said_once(self) -> None:
+        manager = pressured()
+        assert manager.gets(22, 4, words(n=99)) == []
+        manager.now = 1.0
+        size = frame_size(FULL)
+        assert manager.hears(11, Credit(1, HIGH, size)) == [data("i1", 101, 2, FULL)]
+        manager.now = 1.1  # it has become ten times as fast
+        assert manager.hears(11, Credit(1, 2 * HIGH, 2 * size)) == [
+            data("i1", 101, 3, words()),
+            data("i1", 101, 4, words(n=99)),
+            said("i2", 102, Pressure(1, False, 28)),
+        ]
+
+    def test_a_new_session_is_told_what_is_pressured_now(self) -> None:
+        manager = pressured()
+        manager.disconnect("i2")
+        manager.connect("i2")
+        assert manager.hears(23, hello("i2", 2)) == [said("i2", 103, Welcome(23))]
+        assert manager.hears(23, Welcome(103)) == [said("i2", 103, Pressure(1, True, 16))]
+
+    def test_a_session_of_ours_that_broke_is_told_again(self) -> None:
+        manager = pressured()
+        manager.hears(22, LinkBroken(102))
+        assert manager.hears(22, Welcome(103)) == [said("i2", 103, Pressure(1, True, 16))]
+
+    def test_what_has_turned_off_meanwhile_is_not_mentioned(self) -> None:
+        manager = pressured()
+        manager.hears(22, LinkBroken(102))
+        manager.now = 0.001
+        assert manager.hears(11, Credit(1, HIGH, frame_size(FULL))) == [
+            data("i1", 101, 2, FULL),
+            data("i1", 101, 3, words()),
+        ]
+        assert manager.hears(22, Welcome(103)) == []
+
+    def test_a_dead_consumer_keeps_up_the_pressure(self) -> None:
+        manager = pressured()
+        assert manager.disconnect("i1") == []
+        manager.connect("i1")
+        manager.hears(12, hello("i1", incarnation=2))
+        assert manager.hears(12, Welcome(103)) == [
+            data("i1", 103, 1, words(n=HIGH)),
+            said("i2", 102, Pressure(1, False, 16)),
+        ]
+
+    def test_only_those_upstream_are_told(self) -> None:
+        #: a=task 1, b=2 and 3, c=4, d=5 and 6 (sources), e=7 hears b
+        manager = Manager(
+            plan_of(
+                bolt("a", "b d"),
+                spout("b", tasks=2),
+                bolt("c", "d"),
+                spout("d", tasks=2, executors=1),
+                bolt("e", "a b"),
+            )
+        )
+        for executor in range(1, 7):
+            manager.link(f"i{executor}", executor * 11, 100 + executor)
+        manager.gets(22, 1, words(dest=1, n=HIGH))
+        assert manager.gets(22, 2, words(dest=1, n=HIGH + 1)) == [
+            said("i2", 102, Pressure(1, True, 16)),
+            said("i3", 103, Pressure(1, True, 16)),
+            said("i5", 105, Pressure(1, True, 16)),
+        ]
+        manager.gets(22, 3, words(dest=7, n=HIGH))
+        assert manager.gets(22, 4, words(dest=7, n=HIGH + 1)) == [
+            said("i1", 101, Pressure(7, True, 16)),
+            said("i2", 102, Pressure(7, True, 16)),
+            said("i3", 103, Pressure(7, True, 16)),
+        ]
+
+
+def home() -> Manager:
+    """Worker 0 of two: count (i1, task 1) and words (i3, task 3, 33 in); s1 (77 in) has task 2."""
+    manager = Manager(TWO_WORKERS)
+    assert manager.link("i1", 11, 101) == []
+    assert manager.link("i3", 33, 102) == [said("i3", 102, Pressure(2, True, 256))]
+    assert manager.link("s1", 77, 103) == [said("i3", 102, Pressure(2, False, 256))]
+    return manager
+
+
+class TestTwoWorkers:
+    def test_frames_wait_for_a_link_in_order(self) -> None:
+        manager = Manager(TWO_WORKERS)
+        manager.link("i3", 33, 101)
+        assert manager.gets(33, 1, words(2, 3, n=1)) == []
+        manager.connect("s1")
+        assert manager.gets(33, 2, words(2, 3, n=2), End(3, 2, 1)) == []
+        assert manager.hears(77, hello("s1")) == [said("s1", 102, Welcome(77))]
+        assert manager.hears(77, Welcome(102)) == [
+            data("s1", 102, 1, words(2, 3, n=1)),
+            data("s1", 102, 2, words(2, 3, n=2)),
+            data("s1", 102, 3, End(3, 2, 1)),
+            said("i3", 101, Pressure(2, False, 256)),
+        ]
+        assert manager.gets(33, 3, words(2, 3)) == [data("s1", 102, 4, words(2, 3))]
+
+    def test_frames_between_workers_have_no_window(self) -> None:
+        manager = home()
+        for n in range(1, 20):
+            sent = manager.gets(33, n, words(2, 3, n=HIGH))
+            assert sent == [data("s1", 103, n, words(2, 3, n=HIGH))]
+
+    def test_our_pressure_is_told_to_the_workers_that_send(self) -> None:
+        away = Manager(TWO_WORKERS, worker=1)
+        away.link("i2", 22, 101)
+        assert away.link("s0", 66, 102) == []
+        away.gets(66, 1, words(2, 3, n=HIGH))
+        assert away.gets(66, 2, words(2, 3, n=HIGH + 1)) == [said("s0", 102, Pressure(2, True, 16))]
+        away.now = 0.1
+        assert away.hears(22, Credit(2, HIGH, frame_size(words(2, 3, n=HIGH)))) == [
+            data("i2", 101, 2, words(2, 3, n=HIGH + 1)),
+            said("s0", 102, Pressure(2, False, 80)),
+        ]
+
+    def test_our_pressure_is_not_told_to_the_others(self) -> None:
+        manager = home()
+        manager.gets(33, 1, words(1, 3, n=HIGH))
+        assert manager.gets(33, 2, words(1, 3, n=HIGH + 1)) == [
+            said("i3", 102, Pressure(1, True, 16))
+        ]
+
+    def test_theirs_is_relayed_to_our_senders_only_and_once(self) -> None:
+        manager = home()
+        assert manager.hears(77, Pressure(2, True, 16)) == [said("i3", 102, Pressure(2, True, 16))]
+        assert manager.hears(77, Pressure(2, True, 8)) == []
+        assert manager.hears(77, Pressure(2, False, 8)) == [said("i3", 102, Pressure(2, False, 8))]
+        assert manager.hears(77, Pressure(2, False, 8)) == []
+
+    @pytest.mark.parametrize(
+        ("session", "task"), [(77, 1), (77, 3), (77, 99), (11, 2), (11, 1), (33, 2), (99, 2)]
+    )
+    def test_nobody_speaks_for_a_task_of_another(self, session: int, task: int) -> None:
+        manager = home()
+        assert manager.hears(session, Pressure(task, True, 16)) == []
+        assert manager.gets(33, 1, words(2, 3)) == [data("s1", 103, 1, words(2, 3))]
+
+    def test_theirs_dies_with_their_session(self) -> None:
+        manager = home()
+        manager.hears(77, Pressure(2, True, 16))
+        # Their link broke. If the pressure was off before the new one was up, they do not say so.
+        assert manager.hears(78, hello("s1")) == [
+            said("s1", 103, Welcome(78)),
+            said("i3", 102, Pressure(2, False, 256)),
+        ]
+        assert manager.hears(78, hello("s1")) == [said("s1", 103, Welcome(78))]
+        assert manager.hears(78, Pressure(2, True, 16)) == [said("i3", 102, Pressure(2, True, 16))]
+
+    def test_a_dead_worker(self) -> None:
+        manager = home()
+        assert manager.disconnect("s1") == [said("i3", 102, Pressure(2, True, 256))]
+        assert manager.gets(33, 1, words(2, 3)) == []
+        assert manager.connect("s1") == [said("s1", 104, ours())]
+        manager.hears(78, hello("s1", 1))
+        assert manager.hears(78, Welcome(104)) == [
+            data("s1", 104, 1, words(2, 3)),
+            said("i3", 102, Pressure(2, False, 256)),
+        ]
+
+    def test_a_dead_worker_that_was_pressured_comes_back_free(self) -> None:
+        manager = home()
+        manager.hears(77, Pressure(2, True, 16))
+        assert manager.disconnect("s1") == []
+        manager.connect("s1")
+        manager.hears(78, hello("s1"))
+        assert manager.hears(78, Welcome(104)) == [said("i3", 102, Pressure(2, False, 256))]
+
+    def test_the_late_news_of_a_death_does_not_end_the_successor(self) -> None:
+        manager = home()
+        manager.disconnect("s1", gone=1)
+        manager.connect("s1")
+        manager.hears(78, hello("s1", incarnation=2))
+        manager.hears(78, Welcome(104))
+        manager.hears(78, Pressure(2, True, 16))
+        assert manager.disconnect("s1", gone=1) == []
+        manager.connect("s1")
+        assert manager.hears(78, Welcome(105)) == []  # it is pressured still
+        assert manager.hears(78, Pressure(2, False, 16)) == [
+            said("i3", 102, Pressure(2, False, 16))
+        ]
+
+    def test_a_broken_link_holds_frames_and_senders(self) -> None:
+        manager = home()
+        assert manager.hears(77, LinkBroken(103)) == [
+            said("s1", 104, ours()),
+            said("s1", 104, Welcome(77)),
+        ]
+        assert manager.gets(33, 1, words(2, 3)) == [said("i3", 102, Pressure(2, True, 256))]
+        assert manager.gets(33, 2, words(2, 3, n=2)) == []
+        assert manager.hears(77, Welcome(104)) == [
+            data("s1", 104, 1, words(2, 3)),
+            data("s1", 104, 2, words(2, 3, n=2)),
+            said("i3", 102, Pressure(2, False, 256)),
+        ]
+
+    def test_a_socket_that_is_full(self) -> None:
+        manager = home()
+        assert manager.egress("s1", congested=True) == [said("i3", 102, Pressure(2, True, 256))]
+        assert manager.egress("s1", congested=True) == []
+        assert manager.hears(77, Pressure(2, True, 16)) == []  # they knew
+        assert manager.egress("s1", congested=False) == []  # there is another cause
+        assert manager.hears(77, Pressure(2, False, 16)) == [
+            said("i3", 102, Pressure(2, False, 16))
+        ]
+        assert manager.egress("i1", congested=True) == []
+
+    def test_congestion_ends_with_the_peer(self) -> None:
+        manager = home()
+        manager.egress("s1", congested=True)
+        manager.disconnect("s1")
+        assert manager.link("s1", 78, 104) == [said("i3", 102, Pressure(2, False, 256))]
