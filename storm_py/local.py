@@ -24,11 +24,14 @@ import zmq
 
 from storm_py.api.spec import StormTopology
 from storm_py.config import Config
+from storm_py.constants import SYSTEM_TASK_ID
 from storm_py.core.plan import PhysicalPlan, make_plan
 from storm_py.engine import run_core as core
+from storm_py.engine.worker_core import STILLBORN
 from storm_py.errors import InvalidTopologyException
 from storm_py.run import ComponentFigures, Observer, RunResult, Snapshot
 from storm_py.runtime.folder import RunFolder, UserCode
+from storm_py.runtime.logs import last_words
 from storm_py.runtime.process import describe_exit
 from storm_py.runtime.worker import log_files
 from storm_py.transport.zeromq import ChannelServer, Context
@@ -194,6 +197,9 @@ class LocalRun:
                     self._channel.send(f"w{worker}.{incarnation}", control.encode(record))
                 case core.Note(text=text):
                     self._observer.event(text)
+                case core.CannotStart(worker=worker, reason=reason):
+                    self._errors += 1
+                    self._observer.error(self._cannot_start(worker, reason))
 
     def _start_worker(self, worker: int, incarnation: int) -> None:
         logs = self._logs / str(6700 + worker)
@@ -208,6 +214,13 @@ class LocalRun:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for this process, which drains
             )
+
+    def _cannot_start(self, worker: int, reason: str) -> control.ErrorReport:
+        message = f"died {STILLBORN} times before it was up, last: {reason}"
+        log = self._logs / str(6700 + worker) / "worker.log"
+        return control.ErrorReport(
+            f"worker {worker}", SYSTEM_TASK_ID, "start", message, last_words(log), True
+        )
 
     def _reap(self) -> None:
         for worker, process in list(self._processes.items()):

@@ -130,8 +130,10 @@ class FakeClock:
     def __init__(self, step: float = 0.0) -> None:
         self.now = 0.0
         self.step = step
+        self.looks = 0
 
     def __call__(self) -> float:
+        self.looks += 1
         self.now += self.step
         return self.now
 

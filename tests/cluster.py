@@ -152,7 +152,9 @@ class Cluster:
         self.ledger = Ledger(plan)
         self.ended: dict[int, int] = {}
         self.wave = 1
-        self.most_rows: dict[int, int] = defaultdict(int)
+        #: the task whose queue is watched, and the most rows that were in it
+        self.watched = 0
+        self.most_rows = 0
         self._links: dict[tuple[str, str, bool], MemoryTransport] = {}
         self._waiting: dict[tuple[str, str, bool], int] = {}
         self._tuples = tuples
@@ -242,9 +244,10 @@ class Cluster:
             receive = core.on_data if data else core.on_control
             self._transmit(dest, receive(message, self.clock.now))
             core.check()
-            for task, queue in core.statistics().queues.items():
+            queue = core.statistics().queues.get(self.watched)
+            if queue is not None:
                 waiting = queue.backlog_rows + queue.outstanding_rows
-                self.most_rows[task] = max(self.most_rows[task], waiting)
+                self.most_rows = max(self.most_rows, waiting)
         else:
             instance = self.instances[dest]
             (instance.on_data if data else instance.on_control)(message)

@@ -8,7 +8,7 @@ from typing import Any
 from storm_py import BaseBasicBolt, BaseRichBolt, BaseRichSpout, Tuple
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.instance_core import InstanceCore
-from storm_py.wire.control import Control, Hello, Welcome
+from storm_py.wire.control import Control, Welcome
 from tests.builders import (
     Data,
     End,
@@ -189,7 +189,3 @@ class Instance:
         """The only component."""
         (component,) = self.components.values()
         return component
-
-    def introduction(self) -> Hello:
-        """What it says first."""
-        return self.me

@@ -16,7 +16,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from storm_py.core.plan import PhysicalPlan
-from storm_py.engine.worker_core import BACKOFF_SECS, HEALTHY_SECS, newest_stream_manager
+from storm_py.engine.worker_core import (
+    BACKOFF_SECS,
+    HEALTHY_SECS,
+    STILLBORN,
+    newest_stream_manager,
+)
 from storm_py.run import Phase
 from storm_py.wire import control
 
@@ -48,7 +53,15 @@ class Note:
     text: str
 
 
-Action = StartWorker | TellWorker | Note
+@dataclass(frozen=True, slots=True)
+class CannotStart:
+    """Report that a worker dies each time before it is up."""
+
+    worker: int
+    reason: str
+
+
+Action = StartWorker | TellWorker | Note | CannotStart
 
 
 @dataclass(slots=True)
@@ -60,6 +73,7 @@ class _Worker:
     restart_at: float | None = None
     started_at: float = 0.0
     failures: int = 0
+    stillborn: int = 0
 
 
 class RunCore:
@@ -123,6 +137,7 @@ class RunCore:
         if record.incarnation != state.incarnation:
             return []
         state.up = record
+        state.stillborn = 0
         if self._phase == "stopping":  # it was not there yet when all were told
             return [TellWorker(record.worker, control.Stop())]
         actions: list[Action] = []
@@ -202,6 +217,7 @@ class RunCore:
     def worker_died(self, worker: int, reason: str, now: float) -> list[Action]:
         """A worker's process is gone, and all of its own with it."""
         state = self._workers[worker]
+        state.stillborn += state.up is None
         state.up = None
         state.ready = False
         if self._phase == "stopping":
@@ -222,6 +238,11 @@ class RunCore:
         for other, peer in self._workers.items():
             if other != worker and peer.up is not None:
                 actions.append(TellWorker(other, gone))
+        if state.stillborn == STILLBORN:
+            self._failed = True
+            actions.append(CannotStart(worker, reason))
+            if self._phase == "starting":
+                return actions + self._stop()
         return actions + self.tick(now)
 
     def tick(self, now: float) -> list[Action]:

@@ -104,7 +104,9 @@ class RunningTask:
             self.conf,
         )
         batcher = Batcher(
-            plan.downstream_tasks(component_id), settings.batch_rows, settings.batch_bytes
+            plan.downstream_tasks(component_id),
+            settings.batch_rows,
+            min(settings.batch_bytes, settings.max_frame_bytes),
         )
         self.output = TaskOutput(
             component_id,

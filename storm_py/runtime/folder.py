@@ -19,6 +19,10 @@ import psutil
 from storm_py.core.plan import PhysicalPlan, dump_plan, load_plan
 from storm_py.transport.zeromq import ipc
 
+#: Longest $XDG_RUNTIME_DIR that leaves room for /storm-py/run-PID-RANDOM/s/ and a socket's name in
+#: the 107 bytes of an address.
+_LONGEST_BYTES = 45
+
 
 @dataclass(frozen=True, slots=True)
 class UserCode:
@@ -29,9 +33,9 @@ class UserCode:
 
 
 def base_folder() -> Path:
-    """Where run folders live: $XDG_RUNTIME_DIR/storm-py, else storm-py-<uid> in /tmp."""
+    """Where run folders live: $XDG_RUNTIME_DIR/storm-py if that is short, else in /tmp."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime and os.access(runtime, os.W_OK):
+    if runtime and os.access(runtime, os.W_OK) and len(os.fsencode(runtime)) <= _LONGEST_BYTES:
         base = Path(runtime) / "storm-py"
     else:
         base = Path("/tmp") / f"storm-py-{os.getuid()}"
@@ -113,6 +117,10 @@ class RunFolder:
         name = f"{peer}.{worker_incarnation}.{incarnation}"
         return [ipc(self.path / "s", f"{name}{kind}") for kind in "dc"]
 
-    def page(self, executor: int) -> Path:
-        """The statistics page of an executor."""
-        return self.path / "pages" / str(executor)
+    def page(self, executor: int, worker_incarnation: int, incarnation: int) -> Path:
+        """The statistics page of one incarnation of an executor; they outlive its worker."""
+        return self.path / "pages" / f"{executor}.{worker_incarnation}.{incarnation}"
+
+    def pages(self, executor: int) -> list[Path]:
+        """The pages of all incarnations of an executor so far."""
+        return list((self.path / "pages").glob(f"{executor}.*"))

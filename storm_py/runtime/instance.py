@@ -75,7 +75,8 @@ class Instance:
         self._inlet = Inlet(self._context, addresses[:1], addresses[1:], hwm=0)
         self._outlet: Outlet | None = None
         self._orders: deque[control.Control] = deque()
-        self._page = PageWriter(folder.page(spec.executor), spec.incarnation)
+        page = folder.page(spec.executor, spec.worker_incarnation, spec.incarnation)
+        self._page = PageWriter(page, spec.incarnation)
         self._stopped = False
         self._ready = False
         self._idle_rounds = 0

@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 import sys
 from collections import deque
+from pathlib import Path
 
 from storm_py.wire.control import LogRecord
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _QUEUED_RECORDS = 100
 _TEXT_CHARS = 2000
+#: How much of the end of its log is shown of a process that died without a word.
+_LAST_CHARS = 2000
 
 
 class RecordQueue(logging.Handler):
@@ -57,3 +60,8 @@ def set_up_logging(records: RecordQueue | None) -> None:
     root.addHandler(handler)
     if records is not None:
         root.addHandler(records)
+
+
+def last_words(log: Path) -> str:
+    """The end of a log, for a process that can no longer say what happened to it."""
+    return log.read_text("utf-8", "replace")[-_LAST_CHARS:] if log.exists() else ""

@@ -26,8 +26,8 @@ from storm_py.core.plan import ExecutorPlan, PhysicalPlan
 from storm_py.engine import worker_core as core
 from storm_py.runtime.folder import RunFolder
 from storm_py.runtime.instance import InstanceSpec
-from storm_py.runtime.logs import set_up_logging
-from storm_py.runtime.page import Page, read_page
+from storm_py.runtime.logs import last_words, set_up_logging
+from storm_py.runtime.page import read_page
 from storm_py.runtime.process import (
     describe_exit,
     die_with_parent,
@@ -40,8 +40,7 @@ _LOG = logging.getLogger("storm_py.worker")
 
 #: Seconds between two reports of statistics to the parent.
 REPORT_SECS = 0.25
-#: How much of the end of its log is shown of an instance that dies without a word.
-_LAST_CHARS = 2000
+_LAST_REPORT_MS = 200
 
 
 def log_files(logs: Path, plan: PhysicalPlan, executor: ExecutorPlan) -> tuple[Path, Path]:
@@ -72,8 +71,10 @@ class Worker:
         self._manager_incarnation = 0
         self._instances: dict[int, int] = {}
         self._news = b""
-        self._pages: dict[int, Page] = {}
         self._gone: dict[int, tuple[int, int, int]] = {}
+        for executor in self._executors:
+            for path in folder.pages(executor):  # of instances of earlier starts of this worker
+                self._bank(executor, path)
         self._queued: dict[int, int] = {}
         self._left = False
         self._poller = zmq.Poller()
@@ -102,6 +103,9 @@ class Worker:
             if now >= report_at:
                 self._report()
                 report_at = now + REPORT_SECS
+        if any(self._queued.values()):  # what the stream manager said last may be on its way
+            self._channel.socket.poll(_LAST_REPORT_MS)
+            self._take_messages()
         self._report()
         self._stop_fork_server()
         self._parent.close(linger_secs=2.0)
@@ -142,7 +146,6 @@ class Worker:
         now = time.monotonic()
         manager = self._manager
         if manager is not None and manager.poll() is not None:
-            self._take_messages()
             self._manager = None
             reason = f"stream manager {manager.pid} {describe_exit(manager.returncode)}"
             self._died(0, self._manager_incarnation, reason, now)
@@ -177,7 +180,7 @@ class Worker:
             if self._instances.get(executor) != incarnation:
                 return
             del self._instances[executor]
-            self._bank(executor)
+            self._bank(executor, self._page(executor, incarnation))
         identity = f"i{executor}" if executor else "sm"
         self._identities.pop(identity, None)
         _LOG.info("%s: %s", identity, reason)
@@ -211,9 +214,8 @@ class Worker:
         plan = self._executors[executor]
         message = f"died {core.STILLBORN} times before it was up, last: {reason}"
         log = log_files(self._logs, self._plan, plan)[1]
-        last_words = log.read_text("utf-8", "replace")[-_LAST_CHARS:] if log.exists() else ""
         return control.ErrorReport(
-            plan.component_id, plan.tasks[0], "start", message, last_words, True
+            plan.component_id, plan.tasks[0], "start", message, last_words(log), True
         )
 
     def _start_instance(self, executor: int, incarnation: int) -> None:
@@ -263,20 +265,22 @@ class Worker:
 
     # ---- statistics ----------------------------------------------------------------------------
 
-    def _bank(self, executor: int) -> None:
+    def _page(self, executor: int, incarnation: int) -> Path:
+        return self._folder.page(executor, self._incarnation, incarnation)
+
+    def _bank(self, executor: int, path: Path) -> None:
         """An instance died: keep what it had counted."""
-        page = read_page(self._folder.page(executor))
+        page = read_page(path)
         executed, emitted, transferred = self._gone.get(executor, (0, 0, 0))
         self._gone[executor] = (
             executed + page.executed,
             emitted + page.emitted,
             transferred + page.transferred,
         )
-        self._folder.page(executor).unlink(missing_ok=True)
 
     def _report(self) -> None:
         for executor, plan in self._executors.items():
-            page = read_page(self._folder.page(executor))
+            page = read_page(self._page(executor, self._instances.get(executor, 0)))
             executed, emitted, transferred = self._gone.get(executor, (0, 0, 0))
             # Rows in an instance are outstanding for its stream manager as well: count them once.
             queued = sum(self._queued.get(task, 0) for task in plan.tasks)

@@ -130,7 +130,7 @@ class Outcome:
         assert result.lost == ()
         assert result.final.restarts == 0
         assert result.final.phase == "done"
-        assert [c.queued for c in result.final.components if c.queued] == []
+        assert not any(c.queued for c in result.final.components), result.final.components
         assert self.seen.unmet == 0
 
 

@@ -154,18 +154,27 @@ def test_two_runs_at_the_same_time(tmp_path: Path) -> None:
         assert command.result["errors"] == 0
 
 
-def test_a_run_beside_one_that_is_killed(running: Command, tmp_path: Path) -> None:
+def test_a_run_beside_one_that_is_killed(tmp_path: Path) -> None:
     """The death of one run is nothing to the other, whose folder is not swept by it either."""
-    folder = tmp_path / "other"
-    folder.mkdir()
-    with Command(folder, "stopping", [], [str(folder), "gentle"]) as other:
-        other.wait_for((folder / "flowing").exists, "a first tuple")
-        running.send(signal.SIGKILL)
-        running.wait()
-        assert len(run_folders()) == 2
-        with Command(tmp_path, "stopping", ["--ttl", "0.2"], [str(tmp_path)]) as third:
-            assert third.wait() == 0
+    folders = [tmp_path / name for name in ("one", "other", "third")]
+    for folder in folders:
+        folder.mkdir()
+    one, other, third = (
+        Command(folder, "stopping", [], [str(folder), "gentle"]) for folder in folders
+    )
+    with one, other, third:
+        for command, folder in zip((one, other, third), folders, strict=True):
+            command.wait_for((folder / "flowing").exists, "a first tuple")
+        one.send(signal.SIGKILL)
+        one.wait()
+        (folders[2] / "gate").touch()
+        assert third.wait() == 0
+        assert {folder.name.split("-")[1] for folder in run_folders()} == {
+            str(one.pid),
+            str(other.pid),
+        }
+        run_local(endless(folders[2])).check_clean()  # a run that starts sweeps
         assert [folder.name.split("-")[1] for folder in run_folders()] == [str(other.pid)]
-        (folder / "gate").touch()
+        (folders[1] / "gate").touch()
         assert other.wait() == 0
         check_drained(other)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.harness import Outcome, Recorder, run_local
+from tests.integration.harness import Outcome, Recorder, figures, run_local
 from tests.integration.topologies_for_tests.deaths import deadly
 
 VICTIMS = ["instance", "fork server", "stream manager", "worker"]
@@ -47,6 +47,10 @@ def check_survived(outcome: Outcome, victim: str) -> None:
     assert any("SIGKILL" in event for event in outcome.seen.events)
     assert outcome.seen.errors == []
     assert outcome.seen.unmet == 0
+    for component in ("numbers", "killer", "sink"):  # figures outlive whoever had counted
+        found = [figures(snapshot, component) for snapshot in outcome.seen.snapshots]
+        for counts in ([each.executed for each in found], [each.emitted for each in found]):
+            assert counts == sorted(counts)
     # Every sink was told of the end, exactly once since it was started.
     tasks = [report["task"] for report in outcome.reports("sink")]
     assert len(set(tasks)) == 2

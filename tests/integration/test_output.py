@@ -61,3 +61,11 @@ def test_log_files(outcome: Outcome, logs: Path) -> None:
     assert printed.read_text(encoding="utf-8", errors="replace").startswith("hello from prepare")
     assert {path.name for path in logs.glob("*/worker.log")} == {"worker.log"}
     assert len(list(logs.iterdir())) == 2
+
+
+def test_a_log_folder_that_has_been_used_before(tmp_path: Path) -> None:
+    """The files go on where they ended; only what is new is shown."""
+    outcomes = [run_local(onto(ChattyBolt()), log_dir=tmp_path) for _ in range(2)]
+    assert outcomes[0].seen.lines == outcomes[1].seen.lines
+    [printed] = tmp_path.glob("*/last-1.out")
+    assert printed.read_text(encoding="utf-8", errors="replace").count("hello from prepare") == 2

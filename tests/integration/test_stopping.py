@@ -109,3 +109,13 @@ def test_a_signal_while_the_run_starts(tmp_path: Path, workers: int, moment: int
     assert not outcome.result.forced, seen.events
     assert outcome.result.final.restarts == 0
     assert run_folders() == []
+
+
+def test_a_runtime_folder_whose_name_is_too_long_for_sockets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ("long" * 20)
+    folder.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    run_local(numbers(10)).check_clean()
+    assert list(folder.iterdir()) == []

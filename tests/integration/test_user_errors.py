@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,22 @@ def test_user_code_that_hangs_is_ended_with_the_time_of_the_drain(tmp_path: Path
     assert outcome.result.forced
     assert not outcome.result.failed
     assert outcome.result.lost != ()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_that_cannot_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """Nothing of the user's is at fault here, but nobody should have to guess what is."""
+    interpreter = tmp_path / "python"
+    interpreter.write_text("#!/bin/sh\necho out of order >&2\nexit 3\n", encoding="utf-8")
+    interpreter.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    outcome = run_local(onto(HangingBolt("")), workers)
+    assert outcome.result.failed
+    assert not outcome.result.forced
+    assert outcome.result.final.phase == "done"
+    error = outcome.seen.errors[0]
+    assert error.component in {"worker 0", "worker 1"}
+    assert "exited with code 3" in error.message
+    assert "out of order" in error.traceback

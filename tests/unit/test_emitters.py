@@ -105,6 +105,17 @@ def test_a_warm_cache_answers_as_a_cold_one(monkeypatch: pytest.MonkeyPatch) -> 
     for key in some * 2:
         assert warm.emit([key]) == Producer(plan).emit([key])
     assert warm.emit([1]) == warm.emit([True]) == warm.emit([1.0])
+    cache = warm.emit.__globals__["cache0"]
+    assert 0 < len(cache) <= 3
+
+
+def test_keys_of_several_fields_are_not_confused_in_the_cache() -> None:
+    plan = plan_of(spout("source", "a b"), bolt("count", {"source": by("a", "b")}, tasks=100))
+    warm = Producer(plan)
+    rows: list[list[object]] = [[("x", "y"), 1], ["x", "y"], [("x", "y"), 2], [("x", "y"), 1]]
+    for row in rows:
+        assert warm.emit(row) == Producer(plan).emit(row)
+    assert len(warm.emit.__globals__["cache0"]) == 3
 
 
 # ---- how it is called --------------------------------------------------------------------------

@@ -103,14 +103,15 @@ def test_a_slow_consumer_bounds_what_waits_for_it(workers: int) -> None:
         workers=workers,
         batch_rows=16,
     )
-    cluster = Cluster(plan, seed=7, tuples=6000, secs={"slow": 0.001})
-    cluster.run(steps=2_000_000)
-    assert shown(cluster.ledger.received) == shown(cluster.ledger.emitted)
+    cluster = Cluster(plan, seed=7, tuples=4000, secs={"slow": 0.001})
     (slow,) = plan.tasks_of("slow")
+    cluster.watched = slow
+    cluster.run(steps=1_000_000)
+    assert shown(cluster.ledger.received) == shown(cluster.ledger.emitted)
     arrived = sum(len(each) for (_, dest), each in cluster.ledger.received.items() if dest == slow)
-    assert arrived > 8000
+    assert arrived > 6000
     # 0.5 s of its work in its window, as much in the backlog, and what was on its way meanwhile
-    assert cluster.most_rows[slow] < 3000
+    assert 500 < cluster.most_rows < 2500
 
 
 @settings(max_examples=20, phases=UNSHRUNK)

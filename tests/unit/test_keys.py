@@ -312,7 +312,7 @@ class TestGroups:
     def test_the_group_of_a_key_outlives_a_change_of_tasks(
         self, key: object, before: int, after: int
     ) -> None:
-        # design: a key hashes to a group once and for all, only the group's owner changes
+        # A key hashes to a group once and for all; only the owner of the group changes.
         group = group_of([key], 1024)
         assert task_index(group, before, 1024) < before
         assert task_index(group, after, 1024) < after

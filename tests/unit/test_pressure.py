@@ -208,6 +208,13 @@ class TestTheWindowFollowsTheDrainRate:
         assert (queue.window_rows, queue.rows_per_sec) == (INITIAL_ROWS, 0.0)
         assert queue.frame_rows == INITIAL_ROWS // 4
 
+    def test_what_is_sent_meanwhile_does_not_shorten_the_work(self) -> None:
+        queue = connected()
+        queue.offer(b"x", 10, now=0.0)
+        queue.offer(b"x", 10, now=0.2)
+        queue.credit(10, 1, now=0.25)
+        assert queue.rows_per_sec == 40
+
     def test_a_credit_without_time_tells_nothing(self) -> None:
         queue = connected()
         queue.offer(b"x", 5, 1.0)
@@ -305,6 +312,28 @@ class TestHysteresis:
         assert queue.turned() is None
         assert len(queue.credit(INITIAL_ROWS, INITIAL_ROWS, 1.0)) == INITIAL_ROWS
         assert queue.turned() is False
+
+
+class TestSessions:
+    def test_a_new_one_counts_afresh_and_gets_what_waited(self) -> None:
+        queue = connected()
+        queue.offer(b"one", 60, 0.0)
+        queue.offer(b"two", 60, 0.0)
+        assert queue.credit(60, 3, 1.0) == [b"two"]
+        queue.offer(b"three", 60, 1.0)
+        assert queue.disconnect() == 60  # two is lost
+        assert not queue.offer(b"four", 1, 1.0)
+        assert queue.credit(60, 3, 1.0) == ()
+        assert queue.connect(2.0) == [b"three"]
+        assert queue.credit(60, 5, 3.0) == [b"four"]
+
+    def test_connecting_again_begins_anew(self) -> None:
+        queue = connected()
+        queue.offer(b"one", 60, 0.0)
+        assert queue.connect(1.0) == []
+        assert queue.statistics().outstanding_rows == 0
+        assert queue.disconnect() == 0
+        assert queue.disconnect() == 0
 
 
 def test_statistics() -> None:

@@ -194,26 +194,28 @@ class TestBrokenLinks:
         assert manager.hears(11, Welcome(103)) == [data("i1", 103, 1, words(n=2))]
 
 
+SIZE_40 = frame_size(words(n=40))
+
+
 class TestCredits:
     def test_what_exceeds_the_window_waits_for_them(self) -> None:
         manager = linked()
-        size = frame_size(words(n=40))
         assert len(manager.gets(22, 1, words(n=40))) == 1
         assert manager.gets(22, 2, words(n=40)) == []
         manager.now = 1.0
-        assert manager.hears(11, Credit(1, 40, size)) == [data("i1", 101, 2, words(n=40))]
+        assert manager.hears(11, Credit(1, 40, SIZE_40)) == [data("i1", 101, 2, words(n=40))]
         assert manager.core.statistics().queues[1].outstanding_rows == 40
 
     @pytest.mark.parametrize(
         ("session", "credit"),
         [
-            (22, Credit(1, 40, 1000)),  # of somebody else's task
-            (11, Credit(2, 40, 1000)),
-            (11, Credit(77, 40, 1000)),
+            (22, Credit(1, 40, SIZE_40)),  # of somebody else's task
+            (11, Credit(2, 40, SIZE_40)),
+            (11, Credit(77, 40, SIZE_40)),
             (11, Credit(1, 40, 10**9)),
             (11, Credit(1, 10**9, 1000)),
             (11, Credit(1, -1, -1)),
-            (33, Credit(1, 40, 1000)),
+            (33, Credit(1, 40, SIZE_40)),
         ],
     )
     def test_those_that_cannot_be_are_ignored(self, session: int, credit: Credit) -> None:

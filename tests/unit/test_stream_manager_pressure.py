@@ -151,6 +151,19 @@ class TestTwoWorkers:
         assert manager.hears(77, Pressure(2, False, 8)) == [said("i3", 102, Pressure(2, False, 8))]
         assert manager.hears(77, Pressure(2, False, 8)) == []
 
+    def test_theirs_is_not_told_to_other_workers(self) -> None:
+        #: count is tasks 1 and 2, words tasks 3 and 4, each with one on each worker
+        plan = plan_of(spout("words", "word", tasks=2), bolt("count", "words", tasks=2), workers=2)
+        manager = Manager(plan)
+        manager.link("i3", 33, 101)
+        manager.link("s1", 77, 102)
+        assert manager.hears(77, Pressure(2, True, 16)) == [said("i3", 101, Pressure(2, True, 16))]
+        manager.gets(33, 1, words(1, 3, n=HIGH))  # i1 is not there: ours is told to both
+        assert manager.gets(33, 2, words(1, 3)) == [
+            said("i3", 101, Pressure(1, True, 16)),
+            said("s1", 102, Pressure(1, True, 16)),
+        ]
+
     @pytest.mark.parametrize(
         ("session", "task"), [(77, 1), (77, 3), (77, 99), (11, 2), (11, 1), (33, 2), (99, 2)]
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from storm_py import (
     BaseBasicBolt,
     BaseRichBolt,
     BaseRichSpout,
+    EmitError,
     FailedException,
     Fields,
     ReportedFailedException,
@@ -56,14 +57,10 @@ def raising(error: BaseException, at: str = "") -> Act:
     return act
 
 
-def run(made: Made, *words: str) -> tuple[list[object], Iterator[list[object]]]:
-    """Execute; what the component saw, and the iterator as it was left."""
-    rows: Iterator[list[object]] = iter([[word] for word in words])
-    try:
-        made.task.run(rows, CONTEXT)
-    finally:
-        made.seen = [log[-1] for log in made.task._bolt.recorder.take()]  # type: ignore[attr-defined]
-    return made.seen, rows  # type: ignore[attr-defined]
+def run(made: Made, *words: str) -> list[object]:
+    """Execute these rows; what the component saw."""
+    made.task.run(iter([[word] for word in words]), CONTEXT)
+    return [log[-1] for log in made.task._bolt.recorder.take()]
 
 
 BOLTS = [ScriptedBolt, ScriptedBasicBolt]
@@ -119,6 +116,20 @@ class TestCollectors:
         assert (report.message, report.fatal) == ("ValueError: odd line", False)
         assert not hasattr(made.task._spout.collector, "ack")
 
+    @pytest.mark.parametrize("batch_rows", [1, 256])
+    def test_the_largest_frame_bounds_a_tuple_whatever_the_batches(self, batch_rows: int) -> None:
+        plan = plan_of(
+            spout("words", "word"),
+            bolt("count", "words"),
+            batch_rows=batch_rows,
+            frame_max_bytes=1024,
+        )
+        spout_ = ScriptedSpout(Recorder())
+        Made(SpoutTask, 2, spout_, plan).task.open()
+        spout_.collector.emit(["x" * 1000])
+        with pytest.raises(EmitError, match="a tuple of 1104 bytes is above the limit of 1024"):
+            spout_.collector.emit(["x" * 1100])
+
     def test_of_a_bolt(self) -> None:
         def check(bolt: Any, tup: Tuple) -> None:
             bolt.collector.emit([tup[0]], anchors=[tup])
@@ -140,7 +151,7 @@ class TestCollectors:
 class TestExecute:
     @pytest.mark.parametrize("make", BOLTS)
     def test_rows(self, make: Any) -> None:
-        assert run(a_bolt(make), "a", "b")[0] == ["a", "b"]
+        assert run(a_bolt(make), "a", "b") == ["a", "b"]
 
     @pytest.mark.parametrize("make", BOLTS)
     @pytest.mark.parametrize("error", [ZeroDivisionError("no"), SystemExit(3)])
@@ -166,12 +177,12 @@ class TestExecute:
 
     def test_a_failed_tuple_of_a_basic_bolt_is_its_own_fault_only(self) -> None:
         made = a_bolt(ScriptedBasicBolt, raising(FailedException("bad row"), at="b"))
-        assert run(made, "a", "b", "c")[0] == ["a", "b", "c"]
+        assert run(made, "a", "b", "c") == ["a", "b", "c"]
         assert made.reports == []
 
     def test_a_reported_failure_is_reported(self) -> None:
         made = a_bolt(ScriptedBasicBolt, raising(ReportedFailedException("bad row"), at="b"))
-        assert run(made, "a", "b", "c", "b")[0] == ["a", "b", "c", "b"]
+        assert run(made, "a", "b", "c", "b") == ["a", "b", "c", "b"]
         assert [report.message for report in made.reports] == [
             "ReportedFailedException: bad row"
         ] * 2

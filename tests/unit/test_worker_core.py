@@ -24,7 +24,6 @@ from storm_py.wire.control import (
     Control,
     Deactivate,
     Disconnect,
-    Hello,
     Ready,
     Register,
     Restarted,
@@ -137,10 +136,10 @@ class TestStart:
     def test_incarnations_of_stream_managers_grow_beyond_a_restart_of_the_worker(self) -> None:
         assert WorkerCore(4, 2, []).start(0.0) == [StartStreamManager(newest_stream_manager(1) + 1)]
 
-    @pytest.mark.parametrize("record", [Stop, Hello])
-    def test_what_is_no_order(self, record: type[Control]) -> None:
-        with pytest.raises(ValueError, match="Restarted is no order for a worker"):
-            Worker().order(Restarted(4, "instance", 7, 1, ""))
+    @pytest.mark.parametrize("record", [Ready(7, 1), Restarted(4, "instance", 7, 1, "")])
+    def test_what_is_no_order(self, record: Control) -> None:
+        with pytest.raises(ValueError, match=f"{type(record).__name__} is no order for a worker"):
+            Worker().order(record)
 
 
 class TestDeaths:
