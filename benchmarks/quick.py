@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("-c", "--conf", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     local = [sys.executable, "-m", "storm_py", "local", str(HERE / "sentences.py")]
-    local += ["--workers", str(options.workers)]
+    local += ["--workers", str(options.workers), "-c", "topology.acker.executors=0"]
     local += [part for pair in options.conf for part in ("-c", pair)]
     local += ["--", str(options.sentences)]
     figures: dict[str, list[float]] = {"storm-py": [], "plain loop": []}

@@ -144,8 +144,9 @@ _ALL_KEYS: Final = (
         None,
         _or_none(_integer(0)),
         "executors",
-        "0 turns tracking off; any other value, null included, will mean on. This version does "
-        "not track yet: delivery is at most once whatever the value.",
+        "0 turns tracking off: delivery is at most once and message ids are acked at once. Any "
+        "other value, null included, means on; what is emitted without a message id is then "
+        "still not tracked.",
         "null, as many as workers; here stream managers track and no executor is started for it",
     ),
     _key(
@@ -153,8 +154,8 @@ _ALL_KEYS: Final = (
         None,
         _or_none(_integer(1)),
         "tuples",
-        "Limit on the tracked, unfinished tuples of each spout task; null means none. It has no "
-        "effect while tuples are not tracked.",
+        "Limit on the tracked, unfinished tuples of each spout task; null means none. While it "
+        "is reached next_tuple is not called.",
         "null",
     ),
     _key(
@@ -162,8 +163,8 @@ _ALL_KEYS: Final = (
         30,
         _integer(1),
         "seconds",
-        "Time after which a tracked tuple that is not finished fails. It has no effect while "
-        "tuples are not tracked.",
+        "Time after which a tracked tuple that is not finished fails: once this time is over, "
+        "and before twice of it is.",
         "30",
     ),
     _key(

@@ -24,7 +24,7 @@ from storm_py.api.spec import ComponentSpec, StormTopology
 from storm_py.config import Config
 from storm_py.core.plan import PhysicalPlan, make_plan
 from storm_py.engine.instance_core import InstanceCore
-from storm_py.engine.settings import Settings, limits
+from storm_py.engine.settings import Settings, limits, max_timeout_secs
 from storm_py.engine.stream_manager_core import StreamManagerCore, instance_peer
 from storm_py.engine.tasks import UserError
 from storm_py.errors import InvalidTopologyException, a_type
@@ -113,6 +113,7 @@ class InlineRun:
         plan = make_plan(topology_id, topology, conf, workers=1)
         rng = random.Random()
         self._manager = StreamManagerCore(plan, 0, 1, rng, limits(conf))
+        self._timeout_secs = max_timeout_secs(plan)
         self._cores = self._make_cores(plan)
         self._opened: list[InstanceCore] = []
         self._current = next(iter(self._cores.values()))
@@ -184,6 +185,7 @@ class InlineRun:
     def _loop(self, signals: _Signals, ttl_secs: float | None) -> None:
         wait_secs = _SHORTEST_WAIT_SECS
         snapshot_due = self._activated + _SNAPSHOT_SECS
+        rotate_due = self._activated + self._timeout_secs
         ttl = self._activated + ttl_secs if ttl_secs is not None else float("inf")
         deadline = float("inf")
         while len(self.ended) < len(self._cores):
@@ -204,7 +206,10 @@ class InlineRun:
             if now >= snapshot_due:
                 snapshot_due = now + _SNAPSHOT_SECS
                 self._observer.snapshot(self._snapshot())
-            if self._round():
+            if now >= rotate_due:
+                rotate_due = now + self._timeout_secs
+                self._manager.rotate()
+            if self._round(now):
                 wait_secs = _SHORTEST_WAIT_SECS
             else:  # only spouts that have nothing to say: let the machine be
                 time.sleep(wait_secs)
@@ -217,11 +222,12 @@ class InlineRun:
             self._current = core
             core.on_wave(1, drain=True)
 
-    def _round(self) -> bool:
+    def _round(self, now: float) -> bool:
         """Let every core run once and deliver what it sent; False if nothing happened."""
         busy = False
         for core in self._cores.values():
             self._current = core
+            core.tick(now)
             if core.has_work and not core.paused:
                 busy = True
                 core.work()

@@ -7,6 +7,7 @@ words what a message says in bytes, so that a test compares whole lists of actio
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -84,8 +85,11 @@ def parse_streams(text: str) -> dict[str, StreamInfo]:
 
 
 def conf(**overrides: object) -> dict[str, Any]:
-    """A whole configuration; `batch_rows=3` sets `storm_py.batch.rows`."""
-    own = {f"storm_py.{name.replace('_', '.')}": value for name, value in overrides.items()}
+    """A whole configuration; `batch_rows=3` sets `storm_py.batch.rows`, `topology_x` topology.x."""
+    own = {}
+    for name, value in overrides.items():
+        dotted = name.replace("_", ".")
+        own[dotted if name.startswith("topology_") else f"storm_py.{dotted}"] = value
     assert own.keys() <= defaults().keys()
     return merge(defaults(), own)
 
@@ -112,14 +116,19 @@ def key_groups(plan: PhysicalPlan) -> int:
 
 
 class Numbers:
-    """Random bits that can be foreseen: `first`, the next, ...; so sessions are first + 1, ..."""
+    """Random bits that can be foreseen: `first`, the next, ...; so sessions are first + 1, ...
+
+    Root and edge ids, which are not of 63 bits, come from a seed instead.
+    """
 
     def __init__(self, first: int = 100) -> None:
         self._next = first - 1
+        self._ids = random.Random(first)
 
     def getrandbits(self, k: int, /) -> int:
         """The next number."""
-        assert k == 63
+        if k != 63:
+            return self._ids.getrandbits(k)
         self._next += 1
         return self._next
 

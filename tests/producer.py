@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from storm_py.core.batching import Batcher, OpenBatch
+from storm_py.core.pending import PendingTuples
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.emitters import TaskOutput
 from storm_py.wire import frames
@@ -42,6 +43,9 @@ class Producer:
             key_groups(plan),
             max_row_bytes,
             self._flush,
+            None,
+            None,
+            PendingTuples(None, None, 0.0),
         )
         self.emit = self.output.emit
         self.emit_direct = self.output.emit_direct

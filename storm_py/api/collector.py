@@ -98,6 +98,10 @@ class OutputCollector(Protocol):
         """Say that ``tup`` could not be processed, so that its spout is told at once."""
         ...
 
+    def reset_timeout(self, tup: Tuple) -> None:
+        """Start the message timeout of the trees of ``tup`` anew; it costs a message, so rarely."""
+        ...
+
     def report_error(self, error: BaseException) -> None:
         """Show ``error`` to the operator of the topology without ending the process."""
         ...

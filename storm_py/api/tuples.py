@@ -212,9 +212,9 @@ class Tuple:
         return GlobalStreamId(self.context.source_component, self.context.source_stream_id)
 
     @property
-    def message_id(self) -> None:
-        """Tracking identity of the tuple; None, because this version tracks no tuple."""
-        return None
+    def message_id(self) -> object:
+        """What this tuple is tracked by: a mapping of root ids to edge ids, empty if by nothing."""
+        return {}
 
     @property
     def is_tick(self) -> bool:
@@ -269,3 +269,34 @@ class Tuple:
             return self.context.fields.index(name)
         except ValueError:
             raise ValueError(self.context.unknown_field(name)) from None
+
+
+class TrackedTuple(Tuple):
+    """A ``Tuple`` where acking is on; user code sees no difference.
+
+    ``root`` is the id of its tree, 0 if it belongs to none, (root, edge) pairs if it belongs to
+    several, None once it was acked or failed. ``xor`` is what its ack will tell the tracker: its
+    own edge, unless ``root`` brings the edges, and those of the tuples anchored to it.
+    """
+
+    __slots__ = ("root", "xor")
+
+    def __init__(
+        self,
+        values: list[Value],
+        context: TupleContext,
+        root: int | tuple[tuple[int, int], ...] | None,
+        xor: int,
+    ) -> None:
+        """Wrap ``values``; the list is not copied."""
+        self.values = values
+        self.context = context
+        self.root = root
+        self.xor = xor
+
+    @property
+    def message_id(self) -> object:
+        """What this tuple is tracked by: a mapping of root ids to edge ids, empty if by nothing."""
+        if not self.root:
+            return {}
+        return {self.root: self.xor} if isinstance(self.root, int) else dict(self.root)

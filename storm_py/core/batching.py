@@ -9,6 +9,10 @@ rows out; frames are made in `storm_py.wire.frames`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+#: The root of a row, 0 if it is untracked; with several roots, (root, edge) pairs.
+Root: TypeAlias = int | tuple[tuple[int, int], ...]
 
 
 class OpenBatch:
@@ -19,7 +23,17 @@ class OpenBatch:
     slow consumer; `extra_bytes` counts only what rows above the small-row size exceed it by.
     """
 
-    __slots__ = ("answer", "cap", "dest", "extra_bytes", "marks", "rows", "stream")
+    __slots__ = (
+        "answer",
+        "cap",
+        "dest",
+        "edges",
+        "extra_bytes",
+        "marks",
+        "roots",
+        "rows",
+        "stream",
+    )
 
     def __init__(self, dest: int, cap: int) -> None:
         self.dest = dest
@@ -30,6 +44,33 @@ class OpenBatch:
         self.extra_bytes = 0
         self.stream = -1
         self.marks: list[tuple[int, int]] = []
+        #: per row its root, or its (root, edge) pairs if it has several; short of `rows` by the
+        #: untracked rows at the end, empty while all are
+        self.roots: list[Root] = []
+        self.edges: list[int] = []
+
+    def track(self, root: Root, edge: int) -> None:
+        """The row that was appended last belongs to a tree."""
+        self.roots.append(root)
+        self.edges.append(edge)
+        if len(self.roots) != len(self.rows):
+            self.pad()
+
+    def pad(self) -> None:
+        """The newest row is tracked and rows before it were not: give those root 0."""
+        missing = [0] * (len(self.rows) - len(self.roots))
+        self.roots[-1:-1] = missing
+        self.edges[-1:-1] = missing
+
+    def take_tracking(self) -> tuple[list[Root], list[int]] | None:
+        """The columns of the rows that `take` will give, None if none is tracked; call it first."""
+        if not self.roots:
+            return None
+        missing = [0] * (len(self.rows) - len(self.roots))
+        roots, edges = [*self.roots, *missing], [*self.edges, *missing]
+        self.roots.clear()
+        self.edges.clear()
+        return roots, edges
 
     def switch(self, stream: int) -> None:
         """Rows appended from now on belong to `stream` (its index in the producer's streams)."""

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from storm_py.api.grouping import Grouping, GroupingKind
 from storm_py.api.topology import ComponentSpec, StormTopology, StreamInfo
 from storm_py.api.tuples import Fields, GlobalStreamId
-from storm_py.core.routing import Target
+
+from .routing import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,10 +63,11 @@ class TaskQueue:
         "_credited_rows",
         "_done_rows",
         "_limits",
-        "_outstanding",
         "_outstanding_bytes",
         "_outstanding_rows",
+        "_part_credited",
         "_pressured",
+        "_unfinished",
     )
 
     def __init__(self, limits: Limits) -> None:
@@ -77,6 +78,9 @@ class TaskQueue:
         self._connected = False
         self._outstanding_rows = 0
         self._outstanding_bytes = 0
+        #: frames sent and not credited, oldest first: what dies with the task's process
+        self._unfinished: deque[bytes] = deque()
+        self._part_credited = 0
         self._credited_rows = 0
         self._credited_bytes = 0
         self._done_rows = 0.0
@@ -87,7 +91,7 @@ class TaskQueue:
     def offer(self, frame: bytes, rows: int, now: float) -> bool:
         """Take a frame: True if it may be sent at once, else it waits in the backlog."""
         if not self._backlog and self._fits(len(frame), rows):
-            self._sent(len(frame), rows, now)
+            self._sent(frame, rows, now)
             return True
         self._backlog.append((frame, rows))
         self._backlog_rows += rows
@@ -109,6 +113,10 @@ class TaskQueue:
         self._credited_bytes = nbytes
         self._outstanding_rows -= new_rows
         self._outstanding_bytes -= new_bytes
+        self._part_credited += new_bytes
+        unfinished = self._unfinished
+        while unfinished and len(unfinished[0]) <= self._part_credited:
+            self._part_credited -= len(unfinished.popleft())
         self._done_rows += new_rows
         self._busy_secs += max(0.0, now - self._busy_since)
         self._busy_since = now
@@ -123,9 +131,11 @@ class TaskQueue:
         self._connected = True
         return self._release(now)
 
-    def disconnect(self) -> int:
-        """The instance is gone: the rows that were outstanding, lost to it. The backlog stays."""
-        lost = self._outstanding_rows
+    def disconnect(self) -> list[bytes]:
+        """The instance is gone: the frames that were outstanding, lost to it. The backlog stays."""
+        lost = list(self._unfinished)
+        self._unfinished.clear()
+        self._part_credited = 0
         self._connected = False
         self._outstanding_rows = self._outstanding_bytes = 0
         self._credited_rows = self._credited_bytes = 0
@@ -191,11 +201,12 @@ class TaskQueue:
             and self._outstanding_bytes + nbytes <= self._limits.high_bytes
         )
 
-    def _sent(self, nbytes: int, rows: int, now: float) -> None:
+    def _sent(self, frame: bytes, rows: int, now: float) -> None:
         if self._outstanding_bytes == 0:
             self._busy_since = now
         self._outstanding_rows += rows
-        self._outstanding_bytes += nbytes
+        self._outstanding_bytes += len(frame)
+        self._unfinished.append(frame)
 
     def _release(self, now: float) -> Sequence[bytes]:
         ready: list[bytes] = []
@@ -206,7 +217,7 @@ class TaskQueue:
             self._backlog.popleft()
             self._backlog_rows -= rows
             self._backlog_bytes -= len(frame)
-            self._sent(len(frame), rows, now)
+            self._sent(frame, rows, now)
             ready.append(frame)
         return ready
 
@@ -216,4 +227,5 @@ class TaskQueue:
         assert self._backlog_bytes == sum(len(frame) for frame, _ in self._backlog)
         assert self._outstanding_rows >= 0
         assert self._outstanding_bytes >= 0
+        assert self._outstanding_bytes == sum(map(len, self._unfinished)) - self._part_credited
         assert self._connected or self._outstanding_bytes == 0

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from storm_py.api.grouping import GroupingKind
-from storm_py.core.keys import group_of, task_index
+
+from .keys import group_of, task_index
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,22 +11,24 @@ Rows are packed here, once, however many tasks they go to. Pure: frames leave th
 from __future__ import annotations
 
 import itertools
-import linecache
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from storm_py.api.grouping import GroupingKind
 from storm_py.api.spec import StreamInfo
+from storm_py.api.tuples import TrackedTuple, Tuple
 from storm_py.constants import DEFAULT_STREAM_ID
 from storm_py.core.batching import Batcher, OpenBatch
 from storm_py.core.keys import CACHE_KEYS, UnhashableKey
+from storm_py.core.pending import PendingTuples
+from storm_py.core.roots import ID_BITS, Roots
 from storm_py.core.routing import Target, owner
 from storm_py.errors import EmitError, did_you_mean
 from storm_py.wire.values import UnserialisableValue, new_packer, pack_slowly
 
-#: How a collector's second positional argument is called, per kind of collector.
-_SECOND: Final = {"spout": "msg_id", "bolt": "anchors", "basic": None}
+from .acking import Acks, anchor_list
+from .emit_source import SIGNATURES, EmitShape, Tracking, compile_emit, emit_lines
 
 
 @dataclass(slots=True)
@@ -35,6 +37,13 @@ class Emissions:
 
     emitted: int = 0
     ended: bool = False
+
+
+@dataclass(slots=True)
+class Current:
+    """The tuple that a basic bolt is executing: what its emits are anchored to."""
+
+    tuple: Tuple | None = None
 
 
 class TaskOutput:
@@ -56,8 +65,15 @@ class TaskOutput:
         key_groups: int,
         max_row_bytes: int,
         flush: Callable[[OpenBatch], None],
+        acks: Acks | None,
+        roots: Roots | None,
+        pending: PendingTuples,
     ) -> None:
         self.component = component
+        self.current = Current()
+        self.roots = roots
+        self.pending = pending
+        self._acks = acks
         self.emissions = Emissions()
         self.batcher = batcher
         self.acked: list[object] = []
@@ -104,11 +120,10 @@ class TaskOutput:
 
     def _as_collector_method(self, call: Callable[..., Any], first: str) -> Callable[..., Any]:
         """`call` with the parameters, names included, of this style of collector."""
-        second = _SECOND[self._style]
-        parameters = f"{first}values, " + (f"{second}=None, " if second else "") + "stream=HOME"
-        lines = [f"def emit({parameters}):", f"    return call({first}values, {second}, stream)"]
+        parameters, pass_on = SIGNATURES[self._style]
+        lines = [f"def emit({first}{parameters}):", f"    return call({first}{pass_on})"]
         name = f"{self.component} {call.__name__}"
-        return _compile(name, lines, {"call": call, "HOME": DEFAULT_STREAM_ID})
+        return compile_emit(name, lines, {"call": call, "HOME": DEFAULT_STREAM_ID})
 
     # ---- what is not hot -----------------------------------------------------------------------
 
@@ -137,14 +152,34 @@ class TaskOutput:
             )
         self._check_open(stream)
         row = self._row(stream, values)
+        anchors: list[TrackedTuple] = []
+        if self._acks is not None and self._style != "spout":
+            given = self.current.tuple if self._style == "basic" else second
+            anchors = [] if given is None else anchor_list(given)
         self.emissions.emitted += 1
-        if second is not None and self._style == "spout":
-            self.acked.append(second)
         if not any(task_id in target.tasks for target in self._targets[stream]):
+            if second is not None and self._style == "spout":
+                self.acked.append(second)
             return  # as in Storm: its component does not subscribe to this stream
         batch = self.batcher.batch(task_id)
-        if self.batcher.add(task_id, self._index[stream], row):
+        due = self.batcher.add(task_id, self._index[stream], row)
+        if self._style == "spout" and second is not None:
+            self._track(batch, second)
+        elif anchors and self._acks is not None:
+            self._acks.anchor_row(batch, anchors)
+        if due:
             self._flush(batch)
+
+    def _track(self, batch: OpenBatch, msg_id: object) -> None:
+        """The row appended last to `batch` begins a tree."""
+        if self._acks is None or self.roots is None:
+            self.acked.append(msg_id)
+            return
+        root, edge = self.roots.next(), self._acks.bits(ID_BITS)
+        batch.track(root, edge)
+        self._acks.init_roots.append(root)
+        self._acks.init_values.append(edge)
+        self.pending.emitted(root, msg_id)
 
     def _row(self, stream: str, values: Sequence[object]) -> bytes:
         plain = values if type(values) is list else self._as_row(stream, values)
@@ -154,9 +189,12 @@ class TaskOutput:
             row = self._pack(plain)
         except Exception as error:  # noqa: BLE001 - whatever it is, repack finds and names it
             row = self._repack(stream, plain, error)
+        self._check_size(stream, row)
+        return row
+
+    def _check_size(self, stream: str, row: bytes) -> None:
         if len(row) > self._max_row_bytes:
             raise self._too_large(stream, row)
-        return row
 
     def _check_open(self, stream: str) -> None:
         if self.emissions.ended:
@@ -215,6 +253,9 @@ class TaskOutput:
         """A row above the small size was appended: count its bytes, flush when there are enough."""
         if len(row) > self._max_row_bytes:
             batch.rows.pop()
+            if len(batch.roots) > len(batch.rows):
+                batch.roots.pop()
+                batch.edges.pop()
             raise self._too_large(stream, row)
         batch.extra_bytes += len(row) - self.batcher.small
         if batch.extra_bytes >= self.batcher.extra_limit:
@@ -224,104 +265,77 @@ class TaskOutput:
 
     def _regular(self, stream: str) -> Callable[..., tuple[int, ...]]:
         """The emit function of one regular stream."""
+        names = self._names(stream)
+        if self._acks is None:
+            return self._function(stream, Tracking.OFF, names)
+        if self._style == "spout":
+            return self._function(stream, Tracking.SPOUT, names)
+        names["emit_many"] = self._function(stream, Tracking.ANCHORS, names)
+        return self._function(stream, Tracking.ANCHOR, names)
+
+    def _function(
+        self, stream: str, tracking: Tracking, names: dict[str, Any]
+    ) -> Callable[..., tuple[int, ...]]:
         targets = self._targets[stream]
+        mixed = any(self._mixed.intersection(target.tasks) for target in targets)
+        shape = EmitShape(
+            self._style,
+            len(self._streams[stream].fields),
+            targets,
+            self.batcher.small,
+            self._index[stream] if mixed else None,
+            tracking,
+        )
+        return compile_emit(f"{self.component}.{stream}", emit_lines(shape), names)
+
+    def _names(self, stream: str) -> dict[str, Any]:
+        """What the text of a stream's functions refers to; both share cursors and caches."""
         names: dict[str, Any] = {
             "HOME": stream,
+            "Tuple": Tuple,
+            "TrackedTuple": TrackedTuple,
             "other": self._other,
             "as_row": lambda values: self._as_row(stream, values),
             "wrong_width": lambda values: self._wrong_width(stream, values),
             "pack": self._pack,
             "repack": lambda values, error: self._repack(stream, values, error),
             "grow": lambda batch, row: self._grow(stream, batch, row),
+            "check_size": lambda row: self._check_size(stream, row),
             "flush": self._flush,
             "emissions": self.emissions,
             "acked": self.acked,
             "check_open": lambda: self._check_open(stream),
+            "current": self.current,
+            "anchor_list": anchor_list,
         }
-        lines = self._prologue(stream)
-        answers: list[str] = []
-        for i, target in enumerate(targets):
-            lines += self._send(stream, i, target, names)
-            answers.append(f"answer{i}" if len(targets) > 1 else "batch.answer")
-        if len(targets) == 1 and targets[0].kind is GroupingKind.ALL:
-            answers = ["answer0"]
-        lines.append("    emissions.emitted += 1")  # behind all that may refuse the tuple
-        if self._style == "spout":
-            lines += ["    if msg_id is not None:", "        acked.append(msg_id)"]
-        lines.append(f"    return {' + '.join(answers) or '()'}")
-        return _compile(f"{self.component}.{stream}", lines, names)
+        acks = self._acks
+        if acks is not None:
+            names["bits"] = acks.bits
+            names["anchor_row"] = acks.anchor_row
+            names["init_roots"] = acks.init_roots
+            names["init_values"] = acks.init_values
+            names["next_root"] = None if self.roots is None else self.roots.next
+            names["pending"] = self.pending.newer
+        for i, target in enumerate(self._targets[stream]):
+            names |= self._target_names(stream, i, target)
+        return names
 
-    def _prologue(self, stream: str) -> list[str]:
-        second = _SECOND[self._style]
-        parameters = "values, " + (f"{second}=None, " if second else "") + "stream=HOME"
-        width = len(self._streams[stream].fields)
-        lines = [
-            f"def emit({parameters}):",
-            "    if stream is not HOME and stream != HOME:",
-            f"        return other(values, {second}, stream)",
-        ]
-        if self._style == "spout":
-            lines += ["    if emissions.ended:", "        check_open()"]
-        lines += [
-            "    if values.__class__ is not list:",
-            "        values = as_row(values)",
-            f"    if len(values) != {width}:",
-            "        raise wrong_width(values)",
-        ]
-        if self._targets[stream]:  # what nobody consumes is counted, not packed
-            lines += [
-                "    try:",
-                "        row = pack(values)",
-                "    except Exception as error:",
-                "        row = repack(values, error)",
-            ]
-        return lines
-
-    def _send(self, stream: str, i: int, target: Target, names: dict[str, Any]) -> list[str]:
-        """The lines that choose a batch for target `i` and append the row to it."""
+    def _target_names(self, stream: str, i: int, target: Target) -> dict[str, Any]:
         batches = [self.batcher.batch(task) for task in target.tasks]
-        indent = "    "
-        answer = [f"    answer{i} = batch.answer"] if len(self._targets[stream]) > 1 else []
         match target.kind:
             case GroupingKind.FIELDS:
-                key = ", ".join(f"values[{position}]" for position in target.key)
                 cache: dict[Any, OpenBatch] = {}
-                names[f"cache{i}"] = cache
-                names[f"miss{i}"] = self._miss(stream, target, cache)
-                lines = [
-                    "    try:",
-                    f"        batch = cache{i}[{key}]",
-                    "    except (KeyError, TypeError):",
-                    f"        batch = miss{i}(values)",
-                ]
+                return {f"cache{i}": cache, f"miss{i}": self._miss(stream, target, cache)}
             case GroupingKind.SHUFFLE if len(batches) > 1:
                 start = self._task % len(batches)
-                names[f"next{i}"] = itertools.cycle(batches[start:] + batches[:start]).__next__
-                lines = [f"    batch = next{i}()"]
+                turns = itertools.cycle(batches[start:] + batches[:start])
+                return {f"next{i}": turns.__next__}
             case GroupingKind.ALL:
-                names[f"batches{i}"] = tuple(batches)
-                names[f"answer{i}"] = target.tasks
-                answer = []
-                indent = "        "
-                lines = [f"    for batch in batches{i}:"]
+                return {f"batches{i}": tuple(batches), f"answer{i}": target.tasks}
             case GroupingKind.SHUFFLE | GroupingKind.GLOBAL:
-                names[f"batch{i}"] = min(batches, key=lambda batch: batch.dest)
-                lines = [f"    batch = batch{i}"]
+                return {f"batch{i}": min(batches, key=lambda batch: batch.dest)}
             case _:
                 raise AssertionError(f"{target.kind} on a regular stream")
-        if self._mixed.intersection(target.tasks):
-            index = self._index[stream]
-            lines.append(f"{indent}if batch.stream != {index}:")
-            lines.append(f"{indent}    batch.switch({index})")
-        lines += [
-            f"{indent}rows = batch.rows",
-            f"{indent}rows.append(row)",
-            f"{indent}if len(row) > {self.batcher.small}:",
-            f"{indent}    grow(batch, row)",
-            f"{indent}if len(rows) >= batch.cap:",
-            f"{indent}    flush(batch)",
-        ]
-        return lines + answer
 
     def _miss(
         self, stream: str, target: Target, cache: dict[Any, OpenBatch]
@@ -347,13 +361,3 @@ class TaskOutput:
             return batch
 
         return miss
-
-
-def _compile(name: str, lines: list[str], names: dict[str, Any]) -> Callable[..., tuple[int, ...]]:
-    """The function that the lines define, visible to tracebacks and debuggers as source."""
-    source = "\n".join(lines) + "\n"
-    filename = f"<storm-py emit {name}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    exec(compile(source, filename, "exec"), names)
-    emit: Callable[..., tuple[int, ...]] = names["emit"]
-    return emit

@@ -12,20 +12,24 @@ calls them. The other half of the data path is `storm_py.engine.stream_manager_c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import length_hint
 from typing import Final, Protocol
 
 from storm_py.api.tuples import TupleContext
-from storm_py.core.batching import OpenBatch
+from storm_py.core.batching import OpenBatch, Root
 from storm_py.core.plan import PhysicalPlan
-from storm_py.engine.links import OutboundLink, RandomBits, read_control
-from storm_py.engine.sessions import Sessions, Verdict
-from storm_py.engine.settings import Settings
-from storm_py.engine.tasks import BoltTask, RunningTask, SpoutTask
+from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
 from storm_py.wire import control, frames, values
+from storm_py.wire.acks import AckResults, decode_acks, encode_acks
+
+from .acking import Acks, tracking_columns
+from .links import OutboundLink, read_control
+from .sessions import Sessions, Verdict
+from .settings import Settings
+from .tasks import BoltTask, RunningTask, SpoutTask
 
 #: The longest slice of user code between two looks at the clock, as far as it can be foreseen.
 SLICE_SECS: Final = 0.001
@@ -57,6 +61,8 @@ class _Rows:
     task: BoltTask
     context: TupleContext
     rows: list[list[object]]
+    roots: list[Root] | None
+    edges: list[int]
     done: int
     credit: int  # bytes of the frame on its last run, else 0
     frame_rows: int
@@ -121,12 +127,26 @@ class InstanceCore:
         self._contexts: dict[tuple[int, int], TupleContext] = {}
         self._credits: dict[int, list[int]] = {}
         self._credited: dict[int, int] = {}
-        self._last_flush = port.clock()
+        self._last_flush = now = port.clock()
+        self._acks = Acks(rng) if settings.acking else None
+        # With one worker one tracker hosts every spout, and records need no sorting.
+        spouts = [task for spout in plan.topology.spouts for task in plan.tasks_of(spout)]
+        self._spout_workers = {task: plan.worker_of(task) for task in spouts}
+        self._only_tracker = spouts[0] if len(plan.workers) == 1 else None
         make = (
             SpoutTask if plan.topology.components[self.component_id].kind == "spout" else BoltTask
         )
         self._tasks: dict[int, RunningTask] = {
-            task: make(plan, task, components[task], settings, self._batch_due, port.report)
+            task: make(
+                plan,
+                task,
+                components[task],
+                settings,
+                self._batch_due,
+                port.report,
+                self._acks,
+                now,
+            )
             for task in executor.tasks
         }
         self._spouts = [t for t in self._tasks.values() if isinstance(t, SpoutTask)]
@@ -184,6 +204,11 @@ class InstanceCore:
                 self._inbound = None
         self._pressured.clear()
         self._outbox.clear()
+        if self._acks is not None:
+            self._acks.clear()
+        for spout in self._spouts:
+            spout.fail_pending()
+            self._end_spout(spout)
 
     def _drop_input(self) -> None:
         self._work.clear()
@@ -240,6 +265,9 @@ class InstanceCore:
 
     def _on_frame(self, message: bytes, frame: frames.Frame) -> None:
         task = self._tasks.get(frame.dest)
+        if isinstance(task, SpoutTask) and frame.kind == frames.FrameKind.ACK:
+            self._on_acks(task, message, frame)
+            return
         if not isinstance(task, BoltTask):
             raise ProtocolError(f"frame for task {frame.dest}, which takes no input here")
         size = frame.end - frame.start
@@ -255,16 +283,50 @@ class InstanceCore:
             self._contexts.get((frame.src, stream)) or self._context(frame.src, stream)
             for stream, _ in runs
         ]
+        roots, edges = self._tracking(message, frame)
         self._queued += len(rows)
         start = 0
         for i, (_, count) in enumerate(runs):
             context = contexts[i]
             last = i == len(runs) - 1
-            part = rows if len(runs) == 1 else rows[start : start + count]
-            self._work.append(
-                _Rows(task, context, part, 0, size if last else 0, frame.rows if last else 0)
+            end = start + count
+            part = rows if len(runs) == 1 else rows[start:end]
+            item = _Rows(
+                task,
+                context,
+                part,
+                roots if roots is None or len(runs) == 1 else roots[start:end],
+                edges if len(runs) == 1 else edges[start:end],
+                0,
+                size if last else 0,
+                frame.rows if last else 0,
             )
-            start += count
+            self._work.append(item)
+            start = end
+
+    def _tracking(self, message: bytes, frame: frames.Frame) -> tuple[list[Root] | None, list[int]]:
+        """Per row its root or roots, and its edge; None where nothing is tracked."""
+        tracking, _ = frames.read_tracking(message, frame)
+        if tracking is None or self._acks is None:
+            return None, []
+        if tracking.counts is None:
+            return list(tracking.roots), list(tracking.edges)
+        roots: list[Root] = []
+        edges: list[int] = []
+        pairs = iter(zip(tracking.roots, tracking.edges, strict=True))
+        for count in tracking.counts:
+            own = tuple(next(pairs) for _ in range(count))
+            single = len(own) == 1
+            roots.append(own[0][0] if single else own)
+            edges.append(own[0][1] if single else 0)
+        return roots, edges
+
+    def _on_acks(self, spout: SpoutTask, message: bytes, frame: frames.Frame) -> None:
+        results = decode_acks(message, frame)
+        if not isinstance(results, AckResults):
+            raise ProtocolError(f"ACK frame for task {frame.dest} holds records, expected results")
+        spout.answered(results)
+        self._end_spout(spout)
 
     def _context(self, src: int, stream: int) -> TupleContext:
         component = self._plan.task_to_component.get(src)
@@ -328,8 +390,13 @@ class InstanceCore:
         end = min(len(rows), start + self._slice_rows)
         part = rows if start == 0 and end == len(rows) else rows[start:end]
         iterator = iter(part)
+        roots: Iterable[Root] | None = None
+        edges: Iterable[int] = ()
+        if item.roots is not None:
+            roots = item.roots if part is rows else item.roots[start:end]
+            edges = item.edges if part is rows else item.edges[start:end]
         try:
-            item.task.run(iterator, item.context)
+            item.task.run(iterator, item.context, roots, edges)
         finally:
             # On an exception the iterator says how far it got: the failing row counts as taken.
             count = len(part) - length_hint(iterator)
@@ -350,8 +417,7 @@ class InstanceCore:
             if self._active and not self.paused:
                 if not spout.ended:
                     emitted |= spout.burst(self._port.clock)
-                if spout.ended:  # in this burst, or in open or activate already
-                    self._end_spout(spout)
+                self._end_spout(spout)  # ended in this burst, or in open or activate already
         if not emitted or self._port.clock() - self._last_flush >= self._settings.batch_delay_secs:
             self.flush()
         return emitted
@@ -363,12 +429,18 @@ class InstanceCore:
         self._wave = max(self._wave, wave)
         for spout in self._spouts:
             if drain:
-                spout.end()
-            if spout.ended:
-                self._end_spout(spout)
+                spout.drain()
+            self._end_spout(spout)
+
+    def tick(self, now: float) -> None:
+        """Fail what spouts have waited for too long."""
+        for spout in self._spouts:
+            spout.tick(now)
+            self._end_spout(spout)
 
     def _end_spout(self, spout: SpoutTask) -> None:
-        if spout.wave < self._wave:
+        """Send the current wave behind all it has emitted, once nothing of it is pending."""
+        if spout.finished and spout.wave < self._wave:
             spout.wave = self._wave
             self._send_markers(spout)
             self._report_end()
@@ -408,11 +480,28 @@ class InstanceCore:
         self._transmit(self._frame(batch, task))
 
     def _frame(self, batch: OpenBatch, task: int) -> list[bytes]:
+        tracking = None
+        tracked = batch.take_tracking() if batch.roots else None
+        if tracked is not None:
+            tracking = tracking_columns(*tracked)
         runs, rows = batch.take()
         self._transferred += len(rows)
         return frames.encode_data(
-            self._settings.epoch, task, batch.dest, self._port.stamp(), runs, rows
+            self._settings.epoch, task, batch.dest, self._port.stamp(), runs, rows, tracking
         )
+
+    def _ack_frames(self) -> list[bytes]:
+        """What trackers have to know, one frame for each."""
+        acks = self._acks
+        if acks is None or not acks:
+            return []
+        stamp, epoch = self._port.stamp(), self._settings.epoch
+        src = next(iter(self._tasks))
+        if self._only_tracker is not None:
+            found = [acks.take_all(self._only_tracker)]
+        else:
+            found = list(acks.take(self._spout_workers.get))
+        return [encode_acks(epoch, src, dest, stamp, records) for dest, records in found]
 
     def _transmit(self, parts: list[bytes]) -> None:
         link = self._link
@@ -432,6 +521,7 @@ class InstanceCore:
         for task in self._tasks.values():
             for batch in task.output.batcher.open():
                 parts += self._frame(batch, task.task)
+        parts += self._ack_frames()
         if parts:
             self._transmit(parts)
         if self._credits and self._link is not None and self._link.open:
@@ -439,7 +529,7 @@ class InstanceCore:
             for task_id, (rows, nbytes) in tuple(self._credits.items()):
                 if self._credited.get(task_id) != nbytes and self._inbound == session:
                     self._credited[task_id] = nbytes
-                    credit = control.Credit(task_id, rows, nbytes)
+                    credit = control.Credit(task_id, rows, nbytes, self._link.seq)
                     self._port.send(False, self._link.control(credit))
         self._last_flush = self._port.clock()
 

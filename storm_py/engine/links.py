@@ -7,16 +7,8 @@ what becomes of the frames that waited. Pure: it returns bytes, drivers send the
 
 from __future__ import annotations
 
-from typing import Protocol
-
+from storm_py.core.roots import RandomBits
 from storm_py.wire import control, frames
-
-
-class RandomBits(Protocol):
-    """Where sessions come from: a driver's own `random.Random`, made after the fork."""
-
-    def getrandbits(self, k: int, /) -> int:
-        """A random integer of `k` bits."""
 
 
 class OutboundLink:
@@ -30,6 +22,11 @@ class OutboundLink:
         self.open = False
         self._seq = 0
         self._hello = hello
+
+    @property
+    def seq(self) -> int:
+        """Number of the last data message."""
+        return self._seq
 
     def data(self, *parts: bytes) -> bytes:
         """The next data message, made of whole frames."""

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from storm_py.core.plan import PhysicalPlan
-from storm_py.engine.worker_core import (
+from storm_py.run import Phase
+from storm_py.wire import control
+
+from .worker_core import (
     BACKOFF_SECS,
     HEALTHY_SECS,
     STILLBORN,
     newest_stream_manager,
 )
-from storm_py.run import Phase
-from storm_py.wire import control
 
 #: Seconds after which a wave that has not come through is started anew, once something died. The
 #: net below the exact rules: a marker may be lost on a link that died with it.

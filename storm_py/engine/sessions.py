@@ -76,6 +76,11 @@ class Sessions:
             return Verdict.ACCEPT
         return Verdict.REPEAT if seq < inbound.expected_data else Verdict.GAP
 
+    def received(self, session: int) -> int:
+        """Number of the last data message accepted in a session; 0 for none, or for a stranger."""
+        inbound = self._by_session.get(session)
+        return 0 if inbound is None else inbound.expected_data - 1
+
     def peer(self, session: int) -> Hello | None:
         """Who speaks in a session, or None for a stranger."""
         inbound = self._by_session.get(session)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from storm_py.config import Config
+from storm_py.core.plan import PhysicalPlan
 from storm_py.core.pressure import Limits
 
 
@@ -24,6 +25,7 @@ class Settings:
     max_frame_bytes: int
     key_groups: int
     spout_wait_secs: float
+    acking: bool
     worker_port: int
     epoch: int = 1
 
@@ -38,6 +40,7 @@ class Settings:
             max_frame_bytes=conf[Config.STORM_PY_FRAME_MAX_BYTES],
             key_groups=conf[Config.STORM_PY_KEY_GROUPS],
             spout_wait_secs=conf[Config.STORM_PY_SPOUT_WAIT_MS] / 1000,
+            acking=conf[Config.TOPOLOGY_ACKER_EXECUTORS] != 0,
             worker_port=worker_port,
         )
 
@@ -50,3 +53,14 @@ def limits(conf: Mapping[str, Any]) -> Limits:
         low_ratio=conf[Config.STORM_PY_BACKPRESSURE_LOW_RATIO],
         frame_rows=conf[Config.STORM_PY_BATCH_ROWS],
     )
+
+
+def max_timeout_secs(plan: PhysicalPlan) -> float:
+    """The longest message timeout of any spout of the topology (Storm's maxTopologyMessageTimeout).
+
+    A tracker that forgets by this period never forgets a tree before its spout fails it.
+    """
+    key = Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS
+    spouts = plan.topology.spouts.values()
+    found: list[Any] = [spout.config.get(key, plan.conf[key]) for spout in spouts]
+    return float(max(found))

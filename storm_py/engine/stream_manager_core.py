@@ -15,12 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from storm_py.core.acker import AckStatistics, AckTracker
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.pressure import Limits, QueueStatistics, TaskQueue
-from storm_py.engine.links import OutboundLink, RandomBits, read_control
-from storm_py.engine.sessions import Sessions, Verdict
+from storm_py.core.roots import RandomBits, spout_task
 from storm_py.errors import ProtocolError
 from storm_py.wire import control, frames
+from storm_py.wire.acks import AckRecords, AckResults, decode_acks, encode_acks
+
+from .links import OutboundLink, read_control
+from .sessions import Sessions, Verdict
 
 #: A message to send: (on the data socket?, peer, bytes).
 Send = tuple[bool, str, bytes]
@@ -62,6 +66,7 @@ class StreamManagerStatistics:
     refused: int
     unroutable: int
     lost_rows: int
+    acks: AckStatistics
     queues: dict[int, QueueStatistics]
 
 
@@ -80,6 +85,8 @@ class StreamManagerCore:
         self._sessions = Sessions(plan.topology_id, plan.version)
         self._links: dict[str, OutboundLink] = {}
         self._inbound: dict[str, int] = {}
+        #: per session, credits whose data has not arrived yet
+        self._early: dict[int, list[control.Credit]] = {}
         self._queues: dict[int, TaskQueue] = {}
         self._route: dict[int, str] = {}
         self._remote: dict[int, _Remote] = {}
@@ -88,6 +95,9 @@ class StreamManagerCore:
         self._announced: dict[tuple[int, str], bool] = {}
         self._congested: set[str] = set()
         self._frames = self._unroutable = self._lost_rows = 0
+        self._tracker = AckTracker()
+        spouts = plan.topology.spouts
+        self._spouts = {task for spout in spouts for task in plan.tasks_of(spout)}
         for executor in plan.executors:
             peer = stream_manager_peer(executor.worker)
             local = executor.worker == worker
@@ -121,10 +131,10 @@ class StreamManagerCore:
         """
         if not self._is_known(peer):
             raise ProtocolError(f"{peer} is no peer of this stream manager")
-        self._close(peer)
+        sends = self._close(peer)
         link = OutboundLink(peer, self._rng, self._me)
         self._links[peer] = link
-        sends: list[Send] = [(False, peer, link.hello())]
+        sends.append((False, peer, link.hello()))
         session = self._inbound.get(peer)
         if session is not None:
             sends.append((False, peer, link.control(control.Welcome(session))))
@@ -134,16 +144,21 @@ class StreamManagerCore:
         return peer in self._held or peer in self._route.values()
 
     def disconnect(self, peer: str, gone: int | None = None) -> list[Send]:
-        """A peer died: forget its sessions. Outstanding rows are lost, waiting ones stay.
+        """A peer died: forget its sessions.
 
-        `gone` is its incarnation: a session that its successor has opened already stays.
+        What waits for an instance stays; the trees of what it had not finished fail at once. When a
+        stream manager dies nobody knows which trees went through it, so every open one fails.
+        `gone` is the incarnation of the dead: a session that its successor has opened stays.
         """
-        self._close(peer)
+        sends = self._close(peer)
+        self._early.pop(self._inbound.get(peer, 0), None)
         forgotten = self._sessions.forget(peer, gone)
         if forgotten:
             self._inbound.pop(peer, None)
         self._congested.discard(peer)
-        return self._announce_tasks(peer, afresh=forgotten)
+        if peer in self._held:
+            sends += self._results([], self._tracker.fail_all(), [])
+        return sends + self._announce_tasks(peer, afresh=forgotten)
 
     def _announce_tasks(self, peer: str, afresh: bool) -> list[Send]:
         """Tell senders how another worker's tasks fare; `afresh` once its session has ended.
@@ -169,8 +184,8 @@ class StreamManagerCore:
         match record:
             case control.Welcome(session=ours):
                 return self._on_welcome(peer, ours, now)
-            case control.Credit(task=task, rows=rows, bytes=nbytes):
-                return self._on_credit(peer, task, rows, nbytes, now)
+            case control.Credit():
+                return self._on_credit(session, peer, record, now)
             case control.Pressure(task=task, on=on, frame_rows=frame_rows):
                 return self._on_pressure(peer, task, on, frame_rows)
             case control.LinkBroken(session=ours):
@@ -218,14 +233,16 @@ class StreamManagerCore:
             return []
         return self.connect(hello.peer)
 
-    def _close(self, peer: str) -> None:
+    def _close(self, peer: str) -> list[Send]:
         """End our own session to a peer: what it has not credited is lost."""
         self._links.pop(peer, None)
-        for task, queue in self._queues.items():
-            if self._route[task] == peer:
-                self._lost_rows += queue.disconnect()
         for key in [key for key in self._announced if key[1] == peer]:
             del self._announced[key]
+        sends: list[Send] = []
+        for task, queue in self._queues.items():
+            if self._route[task] == peer:
+                sends += self._fail_lost(task, queue.disconnect())
+        return sends
 
     # ---- data ----------------------------------------------------------------------------------
 
@@ -240,6 +257,9 @@ class StreamManagerCore:
         for frame in list(frames.frames(message)):
             self._frames += 1
             dest = frame.dest
+            if frame.kind == frames.FrameKind.ACK and dest in self._queues:
+                sends += self._on_records(message, frame)
+                continue
             peer = self._route.get(dest)
             if peer is None:
                 self._unroutable += 1
@@ -255,6 +275,8 @@ class StreamManagerCore:
                 sends.append((True, peer, link.data(data)))
             elif not queue.pressured:
                 sends += self._turn(dest)
+        if session in self._early:
+            sends += self._on_early_credits(session, now)
         return sends
 
     def _forward(
@@ -280,15 +302,98 @@ class StreamManagerCore:
         return [(False, hello.peer, link.control(control.LinkBroken(session)))]
 
     def _on_credit(
-        self, hello: control.Hello, task: int, rows: int, nbytes: int, now: float
+        self, session: int, hello: control.Hello, credit: control.Credit, now: float
     ) -> list[Send]:
+        task = credit.task
         queue = self._queues.get(task)
         link = self._links.get(hello.peer)
         if queue is None or link is None or self._route[task] != hello.peer or not link.open:
             return []
-        ready = queue.credit(rows, nbytes, now)
+        if credit.seq > self._sessions.received(session):
+            self._early[session] = [*self._early.get(session, []), credit]
+            return []
+        ready = queue.credit(credit.rows, credit.bytes, now)
         sends: list[Send] = [(True, hello.peer, link.data(frame)) for frame in ready]
         return sends + self._turn(task)
+
+    def _on_early_credits(self, session: int, now: float) -> list[Send]:
+        """Data has arrived in a session: credits that waited for it may count now."""
+        hello = self._sessions.peer(session)
+        sends: list[Send] = []
+        for credit in self._early.pop(session):
+            if hello is not None:
+                sends += self._on_credit(session, hello, credit, now)
+        return sends
+
+    # ---- acking --------------------------------------------------------------------------------
+
+    def _on_records(self, message: bytes, frame: frames.Frame) -> list[Send]:
+        """Records for the trees of our spouts."""
+        records = decode_acks(message, frame)
+        if not isinstance(records, AckRecords):
+            raise ProtocolError(f"ACK frame for task {frame.dest} holds results, expected records")
+        return self._track(records)
+
+    def _track(self, records: AckRecords) -> list[Send]:
+        tracker = self._tracker
+        complete, failed = tracker.inits(records.init_roots, records.init_values)
+        complete += tracker.acks(records.ack_roots, records.ack_values)
+        failed += tracker.fails(records.fail_roots)
+        renewed = tracker.resets(records.reset_roots)
+        return self._results(complete, failed, renewed)
+
+    def _results(self, complete: list[int], failed: list[int], renewed: list[int]) -> list[Send]:
+        """Tell each spout task what became of its trees."""
+        if not (complete or failed or renewed):
+            return []
+        by_task: dict[int, tuple[list[int], list[int], list[int]]] = {}
+        for i, roots in enumerate((complete, failed, renewed)):
+            for root in roots:
+                task = spout_task(root)
+                if task not in by_task:
+                    by_task[task] = ([], [], [])
+                by_task[task][i].append(root)
+        sends: list[Send] = []
+        for task, columns in by_task.items():
+            peer = self._route.get(task)
+            link = None if peer is None else self._links.get(peer)
+            if peer is None or link is None or not link.open or task not in self._queues:
+                self._unroutable += 1  # the spout is gone; its successor has other roots
+                continue
+            frame = encode_acks(0, task, task, 0, AckResults(*columns))
+            sends.append((True, peer, link.data(frame)))
+        return sends
+
+    def _fail_lost(self, task: int, lost: list[bytes]) -> list[Send]:
+        """Frames died with the process of `task`: fail their trees, here and elsewhere."""
+        roots: dict[int, None] = {}
+        for data in lost:
+            for frame in frames.frames(data, 0):
+                self._lost_rows += frame.rows
+                tracking, _ = frames.read_tracking(data, frame)
+                if tracking is not None:
+                    roots.update(dict.fromkeys(tracking.roots))
+        roots.pop(0, None)
+        by_tracker: dict[str | None, list[int]] = {}
+        for root in roots:
+            spout = spout_task(root)
+            if spout in self._spouts:
+                here = spout in self._queues
+                by_tracker.setdefault(None if here else self._route[spout], []).append(root)
+        sends: list[Send] = []
+        for tracker, failed in by_tracker.items():
+            records = AckRecords(fail_roots=failed)
+            if tracker is None:
+                sends += self._track(records)
+            else:
+                dest = spout_task(failed[0])
+                data = encode_acks(0, task, dest, 0, records)
+                self._forward(tracker, self._links.get(tracker), data, dest, sends)
+        return sends
+
+    def rotate(self) -> None:
+        """A message timeout has passed: forget trees that nobody will finish."""
+        self._tracker.rotate()
 
     # ---- pressure ------------------------------------------------------------------------------
 
@@ -346,6 +451,7 @@ class StreamManagerCore:
             self._sessions.refused,
             self._unroutable,
             self._lost_rows,
+            self._tracker.statistics(),
             {task: queue.statistics() for task, queue in self._queues.items()},
         )
 
@@ -356,6 +462,7 @@ class StreamManagerCore:
     def check(self) -> None:
         """Assert the invariants of every part."""
         self._sessions.check()
+        self._tracker.check()
         for queue in self._queues.values():
             queue.check()
         for peer, session in self._inbound.items():

@@ -8,19 +8,25 @@ task: how to run rows, whether the task has ended, and its outputs. Pure.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
 from storm_py.api.context import TopologyContext
-from storm_py.api.tuples import Tuple, TupleContext
+from storm_py.api.tuples import TrackedTuple, Tuple, TupleContext
+from storm_py.config import Config
 from storm_py.core.aligner import Aligner
-from storm_py.core.batching import Batcher, OpenBatch
+from storm_py.core.batching import Batcher, OpenBatch, Root
+from storm_py.core.pending import PendingTuples
 from storm_py.core.plan import PhysicalPlan
-from storm_py.engine.emitters import TaskOutput
-from storm_py.engine.settings import Settings
+from storm_py.core.roots import Roots
 from storm_py.errors import EmitError, FailedException, ReportedFailedException
+from storm_py.wire.acks import AckResults
 from storm_py.wire.control import ErrorReport
+
+from .acking import Acks
+from .emitters import TaskOutput
+from .settings import Settings
 
 Report = Callable[[ErrorReport], None]
 
@@ -50,7 +56,7 @@ class Collector:
 
     def __init__(self, output: TaskOutput, report_error: Callable[[BaseException], None]) -> None:
         self.emit = output.emit
-        self.emit_direct = output.emit_direct
+        self.emit_direct: Callable[..., None] = output.emit_direct
         self.report_error = report_error
 
 
@@ -61,13 +67,15 @@ class _SpoutCollector(Collector):
 
 
 class _BoltCollector(Collector):
-    """Nothing is tracked without acking, so that acks and fails have no one to tell."""
+    def __init__(self, output: TaskOutput, report: Any, acks: Acks | None) -> None:
+        super().__init__(output, report)
+        self.ack: Callable[[Tuple], None] = _nobody_to_tell if acks is None else acks.ack
+        self.fail: Callable[[Tuple], None] = _nobody_to_tell if acks is None else acks.fail
+        self.reset_timeout = _nobody_to_tell if acks is None else acks.reset_timeout
 
-    def ack(self, tup: Tuple) -> None:
-        """Accept an ack of an untracked tuple."""
 
-    def fail(self, tup: Tuple) -> None:
-        """Accept a fail of an untracked tuple."""
+def _nobody_to_tell(tup: Tuple) -> None:
+    """Without acking nothing is tracked."""
 
 
 class RunningTask:
@@ -84,6 +92,8 @@ class RunningTask:
         settings: Settings,
         due: Callable[[OpenBatch, int], None],
         report: Report,
+        acks: Acks | None,
+        now: float,
     ) -> None:
         component_id = plan.task_to_component[task]
         executor = next(e for e in plan.executors if task in e.tasks)
@@ -93,7 +103,13 @@ class RunningTask:
         self.ended = False
         self.failed = False
         self._report = report
+        self.acks = acks
         self.conf = {**settings.conf, **spec.config}
+        self.pending = PendingTuples(
+            self.conf[Config.TOPOLOGY_MAX_SPOUT_PENDING],
+            self.conf[Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS],
+            now,
+        )
         self.context = TopologyContext(
             plan.topology_id,
             plan.topology,
@@ -118,6 +134,9 @@ class RunningTask:
             settings.key_groups,
             settings.max_frame_bytes,
             lambda batch: due(batch, task),
+            acks,
+            None if acks is None or spec.kind == "bolt" else Roots(task, acks.rng),
+            self.pending,
         )
         self.component_id = component_id
 
@@ -177,29 +196,35 @@ class SpoutTask(RunningTask):
         """Call deactivate."""
         self._call("deactivate", self._spout.deactivate)
 
-    def end(self) -> None:
-        """End the input from outside: the run is being drained."""
-        self.ended = self.output.emissions.ended = True
+    def drain(self) -> None:
+        """End the input from outside: next_tuple is not called again, answers still are."""
+        self.ended = True
 
     def end_of_input(self) -> None:
         """The collector's end_of_input."""
         if self.output.emissions.ended:
             raise EmitError(f"spout {self.component_id!r} calls end_of_input() a second time")
-        self.end()
+        self.output.emissions.ended = True
+        self.ended = True
+
+    @property
+    def finished(self) -> bool:
+        """The input has ended and every message id was answered."""
+        return self.ended and not len(self.pending)
 
     def burst(self, clock: Callable[[], float], slice_secs: float = 0.001) -> bool:
-        """Call next_tuple until it emits nothing, ends, or a slice of time is over.
+        """Call next_tuple until it emits nothing, ends, may emit no more, or a slice is over.
 
         Returns whether anything was emitted.
         """
-        emissions = self.output.emissions
+        emissions, pending = self.output.emissions, self.pending
         next_tuple = self._spout.next_tuple
         start = before = emissions.emitted
         limit = self._burst_calls
         calls = 0
         began = clock()
         try:
-            while calls < limit:
+            while calls < limit and pending.may_emit:
                 next_tuple()
                 calls += 1
                 after = emissions.emitted
@@ -213,16 +238,42 @@ class SpoutTask(RunningTask):
             self._burst_calls = max(1, int(calls * slice_secs / took))
         elif calls == limit:
             self._burst_calls *= 2
-        self._ack_untracked()
+        self._answer("ack", self._spout.ack, self._untracked())
         return emissions.emitted > start
 
-    def _ack_untracked(self) -> None:
+    def answered(self, results: AckResults) -> None:
+        """Trees were completed, failed or renewed: tell the spout, once for each message id."""
+        self.pending.renewed(results.renewed)
+        self._answer("ack", self._spout.ack, self.pending.answered(results.complete))
+        self._answer("fail", self._spout.fail, self.pending.answered(results.failed))
+
+    def tick(self, now: float) -> None:
+        """Fail what has been pending too long."""
+        expired = self.pending.tick(now)
+        if expired:
+            self._answer("fail", self._spout.fail, expired)
+
+    def fail_pending(self) -> None:
+        """The tracker is gone: fail everything that is pending."""
+        self._answer("fail", self._spout.fail, self.pending.fail_all())
+
+    def _untracked(self) -> list[object]:
+        """Message ids of emits that nobody tracks: acked at once, as Storm does without ackers."""
         acked = self.output.acked
-        if acked:
-            ids = acked[:]
-            acked.clear()
-            for msg_id in ids:
-                self._call("ack", self._spout.ack, msg_id)
+        if not acked:
+            return []
+        ids = acked[:]
+        acked.clear()
+        return ids
+
+    def _answer(
+        self, where: str, function: Callable[[object], object], msg_ids: list[object]
+    ) -> None:
+        try:
+            for msg_id in msg_ids:
+                function(msg_id)
+        except _FROM_USER_CODE as error:
+            raise UserError(self.component_id, self.task, where, error) from error
 
 
 class BoltTask(RunningTask):
@@ -235,7 +286,12 @@ class BoltTask(RunningTask):
         self._bolt = component
         # On a cycle this waits for ourselves, for ever: only then is nothing in flight called done.
         self.aligner = Aligner(plan.upstream_tasks(self.component_id))
-        self._collector: Any = _BoltCollector(self.output, self.report_error)
+        self._collector: Any = (
+            # Without ack and fail: the task acks behind execute, and a second ack would undo that.
+            Collector(self.output, self.report_error)
+            if isinstance(component, BaseBasicBolt)
+            else _BoltCollector(self.output, self.report_error, self.acks)
+        )
 
     def _style_of(self, component: object) -> str:
         return "basic" if isinstance(component, BaseBasicBolt) else "bolt"
@@ -249,15 +305,34 @@ class BoltTask(RunningTask):
     def close(self) -> None:
         self._call_quietly("cleanup", self._bolt.cleanup)
 
-    def run(self, rows: Iterator[list[Any]], context: TupleContext) -> None:
-        """Execute rows one by one; raises UserError with the iterator behind the failing row."""
+    def run(
+        self,
+        rows: Iterator[list[Any]],
+        context: TupleContext,
+        roots: Iterable[Root] | None,
+        edges: Iterable[int],
+    ) -> None:
+        """Execute rows one by one; raises UserError with the iterator behind the failing row.
+
+        `roots` and `edges` run in parallel to the rows; None for rows that nobody tracks, which
+        take the path of a topology without acking.
+        """
+        bolt = self._bolt
         try:
-            if isinstance(self._bolt, BaseBasicBolt):
-                self._run_basic(self._bolt, rows, context)
+            if roots is None or self.acks is None:
+                if isinstance(bolt, BaseBasicBolt):
+                    self._run_basic(bolt, rows, context)
+                else:
+                    execute = bolt.execute
+                    for values in rows:
+                        execute(Tuple(values, context))
+            elif isinstance(bolt, BaseBasicBolt):
+                tracked = zip(rows, roots, edges, strict=False)
+                self._run_basic_tracked(bolt, self.acks, tracked, context)
             else:
-                execute = self._bolt.execute
-                for values in rows:
-                    execute(Tuple(values, context))
+                execute = bolt.execute
+                for values, root, edge in zip(rows, roots, edges, strict=False):
+                    execute(TrackedTuple(values, context, root, edge))
         except _FROM_USER_CODE as error:
             raise UserError(self.component_id, self.task, "execute", error) from error
 
@@ -274,6 +349,37 @@ class BoltTask(RunningTask):
                 self.report_error(error)
             except FailedException:
                 continue  # its tuple fails, and nobody tracks it; the next one is not its fault
+
+    def _run_basic_tracked(
+        self,
+        bolt: BaseBasicBolt,
+        acks: Acks,
+        rows: Iterator[tuple[list[Any], Root, int]],
+        context: TupleContext,
+    ) -> None:
+        """As `_run_basic`, anchoring every emit to its tuple and acking that behind execute."""
+        execute, collector, current = bolt.execute, self._collector, self.output.current
+        gathered = acks.acks
+        get = gathered.get
+        tup = None
+        while True:
+            try:
+                for values, root, edge in rows:
+                    current.tuple = tup = TrackedTuple(values, context, root, edge)
+                    execute(tup, collector)
+                    if root.__class__ is int:
+                        if root:
+                            gathered[root] = get(root, 0) ^ tup.xor
+                        tup.root = None
+                    else:
+                        acks.ack(tup)
+                break
+            except FailedException as error:
+                if isinstance(error, ReportedFailedException):
+                    self.report_error(error)
+                if tup is not None:
+                    acks.fail(tup)
+        current.tuple = None
 
     def end_of_input(self) -> None:
         """Tell the bolt that all its inputs ended; what it raises is reported and marks a failure.

@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from storm_py.runtime.instance import InstanceSpec, run_instance
-from storm_py.runtime.process import (
+from .instance import InstanceSpec, run_instance
+from .process import (
     describe_exit,
     die_with_parent,
     leave_terminal_signals_to_parent,

@@ -27,11 +27,12 @@ from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.instance_core import InstanceCore
 from storm_py.engine.settings import Settings
 from storm_py.engine.tasks import UserError
-from storm_py.runtime.folder import RunFolder
-from storm_py.runtime.logs import RecordQueue, set_up_logging
-from storm_py.runtime.page import PageWriter
 from storm_py.transport.zeromq import UPSTREAM_HWM, ChannelClient, Context, Inlet, Outlet
 from storm_py.wire import control
+
+from .folder import RunFolder
+from .logs import RecordQueue, set_up_logging
+from .page import PageWriter
 
 _LOG = logging.getLogger("storm_py.instance")
 
@@ -39,6 +40,8 @@ _LOG = logging.getLogger("storm_py.instance")
 _LOOK_SECS = 0.001
 #: Longest sleep of an instance that has nothing to do.
 _IDLE_SECS = 0.25
+#: Messages with results of acking that a spout takes between two bursts.
+_ACK_BURST = 64
 #: Rounds of an idle spout that wait the shortest time before waits begin to double.
 _EAGER_ROUNDS = 10
 
@@ -181,6 +184,7 @@ class Instance:
             step()
             now = time.monotonic()
             if now >= look_at:
+                self._core.tick(now)
                 self._look()
                 look_at = time.monotonic() + _LOOK_SECS
         self._core.close()
@@ -207,6 +211,12 @@ class Instance:
 
     def _spout_round(self) -> None:
         core = self._core
+        receive = self._inlet.data.recv
+        try:
+            for _ in range(_ACK_BURST):
+                core.on_data(receive(zmq.NOBLOCK))
+        except zmq.Again:
+            pass
         if core.spin():
             self._idle_rounds = 0
             self._write_page()
@@ -218,11 +228,12 @@ class Instance:
             wait = min(self._spout_wait_secs, 0.001 * 2 ** min(doublings, 20))
         else:
             wait = _IDLE_SECS
-        self._sleep(self._poller, wait)
+        self._sleep(self._poller_with_data, wait)
 
     def _sleep(self, poller: zmq.Poller, secs: float) -> None:
         """Wait for a message on the poller's sockets, and look at control."""
         poller.poll(math.ceil(secs * 1000))
+        self._core.tick(time.monotonic())
         self._look()
 
     def _look(self) -> None:

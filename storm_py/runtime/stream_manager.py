@@ -17,14 +17,15 @@ from pathlib import Path
 
 import zmq
 
-from storm_py.engine.settings import limits
+from storm_py.engine.settings import limits, max_timeout_secs
 from storm_py.engine.stream_manager_core import Send, StreamManagerCore
 from storm_py.errors import ProtocolError
-from storm_py.runtime.folder import RunFolder
-from storm_py.runtime.logs import set_up_logging
-from storm_py.runtime.process import die_with_parent, leave_terminal_signals_to_parent
 from storm_py.transport.zeromq import UNBOUNDED, UPSTREAM_HWM, ChannelClient, Context, Inlet, Outlet
 from storm_py.wire import control
+
+from .folder import RunFolder
+from .logs import set_up_logging
+from .process import die_with_parent, leave_terminal_signals_to_parent
 
 _LOG = logging.getLogger("storm_py.stream_manager")
 
@@ -51,6 +52,7 @@ class StreamManager:
             plan, worker, incarnation, random.Random(), limits(plan.conf)
         )
         self._high_bytes = limits(plan.conf).high_bytes
+        self._timeout_secs: float = max_timeout_secs(plan)
         data, ctl = folder.inlet_addresses(f"s{worker}", worker_incarnation, incarnation)
         tcp = "tcp://127.0.0.1:*"
         self._inlet = Inlet(self._context, [data, tcp], [ctl, tcp], UPSTREAM_HWM)
@@ -72,6 +74,7 @@ class StreamManager:
         gc.freeze()
         receive, clock = self._inlet.data.recv, time.monotonic
         look_at = report_at = 0.0
+        rotate_at = clock() + self._timeout_secs
         while not self._stopped:
             now = clock()
             try:
@@ -84,6 +87,9 @@ class StreamManager:
             if now >= look_at:
                 self._look(now)
                 look_at = now + _LOOK_SECS
+                if now >= rotate_at:
+                    self._core.rotate()
+                    rotate_at = now + self._timeout_secs
                 if now >= report_at:
                     self._report()
                     report_at = now + _REPORT_SECS

@@ -24,17 +24,18 @@ import zmq
 
 from storm_py.core.plan import ExecutorPlan, PhysicalPlan
 from storm_py.engine import worker_core as core
-from storm_py.runtime.folder import RunFolder
-from storm_py.runtime.instance import InstanceSpec
-from storm_py.runtime.logs import last_words, set_up_logging
-from storm_py.runtime.page import read_page
-from storm_py.runtime.process import (
+from storm_py.transport.zeromq import ChannelClient, ChannelServer, Context
+from storm_py.wire import control
+
+from .folder import RunFolder
+from .instance import InstanceSpec
+from .logs import last_words, set_up_logging
+from .page import read_page
+from .process import (
     describe_exit,
     die_with_parent,
     leave_terminal_signals_to_parent,
 )
-from storm_py.transport.zeromq import ChannelClient, ChannelServer, Context
-from storm_py.wire import control
 
 _LOG = logging.getLogger("storm_py.worker")
 

@@ -46,11 +46,17 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """What a task has taken and finished since the session began (rows, bytes: cumulative)."""
+    """What a task has taken and finished since the session began (rows, bytes: cumulative).
+
+    `seq` is the last data message that the sender's session sent before: the outputs and acks of
+    what is credited are in there, and data travels on another socket. Until it has arrived the
+    credit does not count, or a death in between would lose trees that nobody fails.
+    """
 
     task: int
     rows: int
     bytes: int
+    seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ Layout (all integers little-endian)::
     DATA     = [tracking] | runs u16 | 0 u16 | (stream u16, 0 u16, count u32)... | msgpack array
     MARKER   = marker kind u8 | 0 u8 | 0 u16 | id u32
     tracking = roots u64 * n | edges u64 * n            (flag TRACKED; n = rows, root 0: untracked)
-             | counts u16 * rows first with flag MULTI  (n = sum of counts, padded to 8 bytes)
+             | counts u32 * rows first with flag MULTI  (n = sum of counts, padded to 8 bytes)
 
 Every decoder answers any bytes with a value or a `ProtocolError`, never with another error.
 """
@@ -161,7 +161,7 @@ def _encode_tracking(tracking: Tracking) -> tuple[int, bytes]:
     counts = b""
     if tracking.counts is not None:
         flags |= FLAG_MULTI
-        counts = struct.pack(f"<{len(tracking.counts)}H", *tracking.counts)
+        counts = struct.pack(f"<{len(tracking.counts)}I", *tracking.counts)
         counts += bytes(-len(counts) % 8)
     n = len(tracking.roots)
     return flags, counts + struct.pack(f"<{n}Q{n}Q", *tracking.roots, *tracking.edges)
@@ -191,10 +191,10 @@ def read_tracking(buf: bytes, frame: Frame) -> tuple[Tracking | None, int]:
     offset, n = frame.payload, frame.rows
     counts: tuple[int, ...] | None = None
     if frame.flags & FLAG_MULTI:
-        width = frame.rows * 2
+        width = frame.rows * 4
         if offset + width > frame.end:
             raise ProtocolError(f"frame of task {frame.src}: truncated tracking counts")
-        counts = struct.unpack_from(f"<{frame.rows}H", buf, offset)
+        counts = struct.unpack_from(f"<{frame.rows}I", buf, offset)
         offset += width + (-width % 8)
         n = sum(counts)
     if offset + 16 * n > frame.end:

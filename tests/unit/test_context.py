@@ -237,6 +237,9 @@ class Methods:
     def fail(self, tup: Tuple) -> None:
         pass
 
+    def reset_timeout(self, tup: Tuple) -> None:
+        pass
+
     def report_error(self, error: BaseException) -> None:
         pass
 

@@ -132,8 +132,8 @@ class TestRows:
         ]
         assert instance.flushes() == [
             Data(501, 1, [rows(3, 5, ["b", 1]), rows(4, 5, ["a", 1], ["c", 1])]),
-            said(501, Credit(4, 2, frame_size(word("a", dest=4), word("c", dest=4)))),
-            said(501, Credit(3, 1, frame_size(word("b", dest=3)))),
+            said(501, Credit(4, 2, frame_size(word("a", dest=4), word("c", dest=4)), 1)),
+            said(501, Credit(3, 1, frame_size(word("b", dest=3)), 1)),
         ]
 
 
@@ -146,7 +146,7 @@ class TestCredits:
         assert instance.works() == []  # executed, but its outputs are still here
         assert instance.flushes() == [
             Data(501, 1, [rows(3, 4, ["b", 1]), rows(3, 5, ["a", 1])]),
-            said(501, Credit(3, 2, frame_size(frame))),
+            said(501, Credit(3, 2, frame_size(frame), seq=1)),
         ]
         assert instance.flushes() == []
 

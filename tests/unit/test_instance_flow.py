@@ -271,7 +271,7 @@ class TestSessions:
         instance.hears(11, LinkBroken(501))
         assert instance.flushes() == []
         assert instance.hears(11, Welcome(502)) == [Data(502, 1, [rows(3, 5, ["a", 1])])]
-        assert instance.flushes() == [said(502, Credit(3, 1, frame_size(word("a"))))]
+        assert instance.flushes() == [said(502, Credit(3, 1, frame_size(word("a")), 1))]
 
     def test_their_link_breaks(self) -> None:
         instance = counter()
@@ -313,7 +313,8 @@ class TestSessions:
         instance.works()
         assert [log[-1] for log in instance.done()[rows_before:]] == ["last", "new"]
         instance.works()
-        assert instance.flushes()[-1:] == [said(501, Credit(2, 1, frame_size(rows(1, 2, ["new"]))))]
+        size, sent = frame_size(rows(1, 2, ["new"])), rows_before + 2
+        assert instance.flushes()[-1:] == [said(501, Credit(2, 1, size, sent))]
         assert instance.core.statistics().queued == 0
 
     def test_a_session_that_ends_while_the_end_of_input_waits(self) -> None:

@@ -25,6 +25,7 @@ from tests.instance import Act, Instance, ScriptedSpout, nothing
 
 #: count is task 1 (i1), words task 2 (i2)
 PLAN = plan_of(spout("words", "word"), bolt("count", "words"))
+UNTRACKED = plan_of(spout("words", "word"), bolt("count", "words"), topology_acker_executors=0)
 #: count is task 1 (i1), words tasks 2 and 3, both in i2
 PAIR = plan_of(spout("words", "word", tasks=2, executors=1), bolt("count", "words"))
 
@@ -154,7 +155,7 @@ class TestSpinning:
             spout.collector.emit([1], msg_id=0)
             spout.collector.emit([1])
 
-        instance = words(act)
+        instance = words(act, plan=UNTRACKED)
         instance.spins()
         assert instance.done() == [("ack", "a"), ("ack", 0)]
 
@@ -218,7 +219,7 @@ class TestTheEnd:
         def act(spout: Any) -> None:
             spout.collector.emit([1], 1)
 
-        instance = words(act, on_open=end if where == "open" else prepare)
+        instance = words(act, plan=UNTRACKED, on_open=end if where == "open" else prepare)
         sent = instance.spins() + instance.spins()
         assert sent[-1] == Data(501, len(sent), [End(2, 1, wave=1)])
         assert instance.port.ends == [(1, False)]

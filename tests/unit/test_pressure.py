@@ -99,7 +99,8 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def disconnect(self) -> None:
         self.connected = False
-        assert self.queue.disconnect() == self.outstanding_rows
+        assert self.queue.statistics().outstanding_rows == self.outstanding_rows
+        self.queue.disconnect()
         self._forget()
 
     def _forget(self) -> None:
@@ -306,7 +307,7 @@ class TestHysteresis:
         for _ in range(3 * INITIAL_ROWS):
             queue.offer(b"f", 1, 0.0)
         assert queue.turned() is True
-        assert queue.disconnect() == INITIAL_ROWS
+        assert len(queue.disconnect()) == INITIAL_ROWS
         assert queue.turned() is None
         assert len(queue.connect(1.0)) == INITIAL_ROWS
         assert queue.turned() is None
@@ -321,7 +322,7 @@ class TestSessions:
         queue.offer(b"two", 60, 0.0)
         assert queue.credit(60, 3, 1.0) == [b"two"]
         queue.offer(b"three", 60, 1.0)
-        assert queue.disconnect() == 60  # two is lost
+        assert queue.disconnect() == [b"two"]  # lost
         assert not queue.offer(b"four", 1, 1.0)
         assert queue.credit(60, 3, 1.0) == ()
         assert queue.connect(2.0) == [b"three"]
@@ -332,8 +333,8 @@ class TestSessions:
         queue.offer(b"one", 60, 0.0)
         assert queue.connect(1.0) == []
         assert queue.statistics().outstanding_rows == 0
-        assert queue.disconnect() == 0
-        assert queue.disconnect() == 0
+        assert queue.disconnect() == []
+        assert queue.disconnect() == []
 
 
 def test_statistics() -> None:

@@ -206,6 +206,18 @@ class TestCredits:
         assert manager.hears(11, Credit(1, 40, SIZE_40)) == [data("i1", 101, 2, words(n=40))]
         assert manager.core.statistics().queues[1].outstanding_rows == 40
 
+    def test_one_that_overtook_its_outputs_waits_for_them(self) -> None:
+        """They travel on different sockets; the outputs may die with their sender."""
+        manager = linked()
+        assert len(manager.gets(22, 1, words(n=40))) == 1
+        assert manager.gets(22, 2, words(n=40)) == []
+        manager.now = 1.0
+        assert manager.hears(11, Credit(1, 40, SIZE_40, seq=1)) == []
+        assert manager.core.statistics().queues[1].outstanding_rows == 40
+        sent = manager.gets(11, 1, words(dest=1, src=1))
+        assert sent == [data("i1", 101, 2, words(n=40))]
+        assert manager.core.statistics().queues[1].outstanding_rows == 40
+
     @pytest.mark.parametrize(
         ("session", "credit"),
         [

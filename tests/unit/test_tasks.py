@@ -35,7 +35,14 @@ class Made:
     def __init__(self, kind: type[Any], task: int, component: object, plan: PhysicalPlan) -> None:
         self.reports: list[ErrorReport] = []
         self.task = kind(
-            plan, task, component, settings_of(plan), lambda batch, task: None, self.reports.append
+            plan,
+            task,
+            component,
+            settings_of(plan),
+            lambda batch, task: None,
+            self.reports.append,
+            None,
+            0.0,
         )
 
 
@@ -59,7 +66,7 @@ def raising(error: BaseException, at: str = "") -> Act:
 
 def run(made: Made, *words: str) -> list[object]:
     """Execute these rows; what the component saw."""
-    made.task.run(iter([[word] for word in words]), CONTEXT)
+    made.task.run(iter([[word] for word in words]), CONTEXT, None, ())
     return [log[-1] for log in made.task._bolt.recorder.take()]
 
 
@@ -159,7 +166,7 @@ class TestExecute:
         made = a_bolt(make, raising(error, at="b"))
         rows: Any = iter([["a"], ["b"], ["c"], ["d"]])
         with pytest.raises(UserError) as caught:
-            made.task.run(rows, CONTEXT)
+            made.task.run(rows, CONTEXT, None, ())
         assert str(caught.value) == f"count (task 1), execute: {type(error).__name__}: {error}"
         assert caught.value.error is error
         assert list(rows) == [["c"], ["d"]]

@@ -151,7 +151,7 @@ class TestTuple:
         assert tup.source_task == 7
         assert tup.source_global_stream_id == GlobalStreamId("split", "words")
         assert tup.fields == Fields("word", "count")
-        assert tup.message_id is None
+        assert tup.message_id == {}
         assert not tup.is_tick
 
     def test_values(self) -> None:

@@ -1,0 +1,207 @@
+"""The source text of emit functions: one for each stream, collector and way of tracking.
+
+Everything that is the same for all tuples of a stream is a constant of the text; what is off leaves
+no line behind. `storm_py.engine.emitters` provides the names that the text uses and compiles it.
+Pure text: nothing here sees a tuple.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from storm_py.api.grouping import GroupingKind
+from storm_py.core.roots import ID_BITS
+from storm_py.core.routing import Target
+
+
+class Tracking(Enum):
+    """How the rows of a function are tracked."""
+
+    OFF = "off"
+    #: a root of its own for each tuple with a message id
+    SPOUT = "spout"
+    #: anchored to one input tuple that has one root, or to nothing
+    ANCHOR = "anchor"
+    #: anchored to any number of tuples with any number of roots
+    ANCHORS = "anchors"
+
+
+@dataclass(frozen=True, slots=True)
+class EmitShape:
+    """What an emit function is made for."""
+
+    style: str  # the collector: spout, bolt or basic
+    width: int
+    targets: Sequence[Target]
+    #: rows up to this size are not counted
+    small: int
+    #: index of the stream, if some destination receives several streams of this task
+    mixed_index: int | None
+    tracking: Tracking
+
+
+#: Parameters of each style of collector, and the arguments (values, second, stream) they make.
+SIGNATURES = {
+    "spout": ("values, msg_id=None, stream=HOME", "values, msg_id, stream"),
+    "bolt": ("values, anchors=None, stream=HOME", "values, anchors, stream"),
+    "basic": ("values, stream=HOME", "values, None, stream"),
+}
+
+
+def emit_lines(shape: EmitShape) -> list[str]:
+    """The lines of `def emit(...)`."""
+    lines = _head(shape)
+    if shape.targets:  # what nobody consumes is counted, not packed
+        lines += [
+            "    try:",
+            "        row = pack(values)",
+            "    except Exception as error:",
+            "        row = repack(values, error)",
+        ]
+        if shape.tracking is Tracking.ANCHORS:  # before any anchor has learnt of the row's edges
+            lines += [f"    if len(row) > {shape.small}:", "        check_size(row)"]
+    answers: list[str] = []
+    for i, target in enumerate(shape.targets):
+        lines += _choose(i, target)
+    lines += _root(shape)
+    for i, target in enumerate(shape.targets):
+        lines += _append(i, target, shape)
+        answers.append(f"answer{i}" if target.kind is GroupingKind.ALL else f"batch{i}.answer")
+    lines.append("    emissions.emitted += 1")  # behind all that may refuse the tuple
+    lines += _tail(shape)
+    lines.append(f"    return {' + '.join(answers) or '()'}")
+    return lines
+
+
+def _head(shape: EmitShape) -> list[str]:
+    parameters, pass_on = SIGNATURES[shape.style]
+    lines = [
+        f"def emit({parameters}):",
+        "    if stream is not HOME and stream != HOME:",
+        f"        return other({pass_on})",
+    ]
+    if shape.style == "spout":
+        lines += ["    if emissions.ended:", "        check_open()"]
+    if shape.tracking is Tracking.ANCHOR:
+        lines += _anchor(shape.style)
+    elif shape.tracking is Tracking.ANCHORS:
+        anchors = "current.tuple" if shape.style == "basic" else "anchors"
+        lines.append(f"    anchors = anchor_list({anchors})")
+    return [
+        *lines,
+        "    if values.__class__ is not list:",
+        "        values = as_row(values)",
+        f"    if len(values) != {shape.width}:",
+        "        raise wrong_width(values)",
+    ]
+
+
+def _root(shape: EmitShape) -> list[str]:
+    """Begin a tree, where that is this function's business."""
+    if shape.tracking is not Tracking.SPOUT:
+        return []
+    return ["    root = 0 if msg_id is None else next_root()", "    value = 0"]
+
+
+def _anchor(style: str) -> list[str]:
+    """Find the root of the one anchor; other cases go to the general function at once."""
+    basic = style == "basic"
+    return [
+        *(["    anchors = current.tuple"] if basic else []),
+        "    if anchors is None or anchors.__class__ is Tuple:  # of a frame without tracking",
+        "        root = 0",
+        "    elif anchors.__class__ is TrackedTuple and anchors.root.__class__ is int:",
+        "        root = anchors.root",
+        "        value = 0",
+        "    else:",
+        f"        return emit_many({'values, stream' if basic else 'values, anchors, stream'})",
+    ]
+
+
+def _choose(i: int, target: Target) -> list[str]:
+    """The lines that choose the batch of target `i`; nothing is appended before all are chosen."""
+    match target.kind:
+        case GroupingKind.FIELDS:
+            key = ", ".join(f"values[{position}]" for position in target.key)
+            return [
+                "    try:",
+                f"        batch{i} = cache{i}[{key}]",
+                "    except (KeyError, TypeError):",
+                f"        batch{i} = miss{i}(values)",
+            ]
+        case GroupingKind.SHUFFLE if len(target.tasks) > 1:
+            return [f"    batch{i} = next{i}()"]
+        case _:
+            return []  # a constant of the function: batch<i>, or batches<i> for all_grouping
+
+
+def _append(i: int, target: Target, shape: EmitShape) -> list[str]:
+    """The lines that append the row to the batch of target `i`, or to all of them."""
+    lines: list[str] = []
+    pad = "    "
+    batch = f"batch{i}"
+    if target.kind is GroupingKind.ALL:
+        lines.append(f"    for {batch} in batches{i}:")
+        pad += "    "
+    if shape.mixed_index is not None:
+        lines += [
+            f"{pad}if {batch}.stream != {shape.mixed_index}:",
+            f"{pad}    {batch}.switch({shape.mixed_index})",
+        ]
+    lines += [f"{pad}rows = {batch}.rows", f"{pad}rows.append(row)"]
+    if shape.tracking is Tracking.ANCHORS:
+        lines += [f"{pad}if anchors:", f"{pad}    anchor_row({batch}, anchors)"]
+    elif shape.tracking is not Tracking.OFF:
+        lines += [
+            f"{pad}if root:",
+            f"{pad}    edge = bits({ID_BITS})",
+            f"{pad}    value ^= edge",
+            f"{pad}    roots = {batch}.roots",
+            f"{pad}    roots.append(root)",
+            f"{pad}    {batch}.edges.append(edge)",
+            f"{pad}    if len(roots) != len(rows):",
+            f"{pad}        {batch}.pad()",
+        ]
+    return [
+        *lines,
+        f"{pad}if len(row) > {shape.small}:",
+        f"{pad}    grow({batch}, row)",
+        f"{pad}if len(rows) >= {batch}.cap:",
+        f"{pad}    flush({batch})",
+    ]
+
+
+def _tail(shape: EmitShape) -> list[str]:
+    match shape.tracking:
+        case Tracking.OFF if shape.style == "spout":
+            return ["    if msg_id is not None:", "        acked.append(msg_id)"]
+        case Tracking.SPOUT if not shape.targets:
+            return ["    if root:", "        acked.append(msg_id)"]
+        case Tracking.SPOUT:
+            return [
+                "    if root:",
+                "        init_roots.append(root)",
+                "        init_values.append(value)",
+                "        pending[root] = msg_id",
+            ]
+        case Tracking.ANCHOR if shape.targets:
+            return ["    if root:", "        anchors.xor ^= value"]
+        case _:
+            return []
+
+
+def compile_emit(
+    name: str, lines: list[str], names: dict[str, Any]
+) -> Callable[..., tuple[int, ...]]:
+    """The function that the lines define, visible to tracebacks and debuggers as source."""
+    source = "\n".join(lines) + "\n"
+    filename = f"<storm-py emit {name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    namespace = dict(names)
+    exec(compile(source, filename, "exec"), namespace)
+    emit: Callable[..., tuple[int, ...]] = namespace["emit"]
+    return emit

@@ -1,0 +1,97 @@
+"""At least once over real processes: whatever is killed, what was emitted reaches the end.
+
+The oracle counts rows that were on disk before their ack: `lost` is what is missing among them,
+`duplicates` what is there more than once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pytest
+
+from storm_py.config import Config
+from tests.integration.harness import Outcome, Recorder, processes_of, run_local
+from tests.integration.topologies_for_tests.oracle import COPIES, oracle
+
+TOTAL = 6_000
+PENDING = 1_000
+
+
+def run_oracle(folder: Path, workers: int, victims: list[str], total: int = TOTAL) -> Outcome:
+    """Run it; kill one victim after the other, each when the run has got a step further."""
+    seen = Recorder()
+    step = total * COPIES // (len(victims) + 1)
+    for i, victim in enumerate(victims):
+        kill_at(seen, folder / "rows", (i + 1) * step, victim)
+    conf = {Config.TOPOLOGY_MAX_SPOUT_PENDING: PENDING}
+    return run_local(oracle(folder, total), workers, conf, seen=seen)
+
+
+def kill_at(seen: Recorder, path: Path, rows: int, victim: str) -> None:
+    """Kill such a process as soon as so many rows have been written and there is one."""
+    found: list[psutil.Process] = []
+
+    def due() -> bool:
+        if path.exists() and path.read_bytes().count(b"\n") >= rows:
+            found[:] = processes_like(victim)
+        return bool(found)
+
+    seen.when(due, lambda: found[0].kill())
+
+
+def processes_like(victim: str) -> list[psutil.Process]:
+    """The run's processes of a kind: worker, stream_manager, fork_server or instance."""
+    found = []
+    for process in processes_of(psutil.Process().pid):
+        command = process.cmdline()
+        parent = process.parent()
+        forked = parent is not None and parent.cmdline() == command
+        module = next((word for word in command if word.startswith("storm_py.runtime.")), "")
+        kind = "instance" if forked else module.removeprefix("storm_py.runtime.")
+        if kind == victim:
+            found.append(process)
+    return found
+
+
+def check_nothing_lost(folder: Path, total: int = TOTAL) -> int:
+    """Assert that every row arrived; the number of duplicates."""
+    rows = Counter((folder / "rows").read_text().splitlines())
+    expected = {f"{number} {copy}" for number in range(total) for copy in range(COPIES)}
+    lost = expected - rows.keys()
+    assert not lost, f"{len(lost)} of {len(expected)} rows are lost"
+    assert not rows.keys() - expected
+    return rows.total() - len(rows)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_without_a_death_everything_arrives_once(tmp_path: Path, workers: int) -> None:
+    outcome = run_oracle(tmp_path, workers, [])
+    outcome.check_clean()
+    assert check_nothing_lost(tmp_path) == 0
+    assert [report["fails"] for report in outcome.reports("spout")] == [0, 0]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("victim", ["instance", "stream_manager", "fork_server", "worker"])
+def test_nothing_is_lost_when_a_process_is_killed(
+    tmp_path: Path, victim: str, workers: int
+) -> None:
+    outcome = run_oracle(tmp_path, workers, [victim])
+    assert outcome.seen.unmet == 0
+    assert outcome.result.final.restarts > 0
+    assert not outcome.result.forced
+    check_nothing_lost(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nothing_is_lost_when_many_are_killed(tmp_path: Path, workers: int) -> None:
+    victims = ["instance", "stream_manager", "instance", "fork_server", "worker"] * 2
+    outcome = run_oracle(tmp_path, workers, victims, total=5 * TOTAL)
+    assert outcome.seen.unmet == 0
+    assert outcome.result.final.restarts >= len(victims)
+    assert not outcome.result.forced
+    check_nothing_lost(tmp_path, 5 * TOTAL)
