@@ -18,7 +18,9 @@ Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 
 #: Messages that may wait on the way from an instance to its stream manager, and between two stream
 #: managers, on each side of the socket. When they are used up the sender waits or keeps the rest.
-UPSTREAM_HWM = 32
+#: A frame may hold tens of kilobytes: at 32, rows of 10 kB made a stream manager grow by megabytes
+#: in bursts; 8 is as fast.
+UPSTREAM_HWM = 8
 #: Towards instances the window of `storm_py.core.pressure` is the bound, so ZeroMQ has none.
 UNBOUNDED = 0
 

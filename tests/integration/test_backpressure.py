@@ -42,18 +42,12 @@ class Watch(Recorder):
                 used = process.memory_full_info().uss
                 self.memory.setdefault(name, []).append((snapshot.secs, used))
 
-    def growth_bytes(self, after_secs: float, above_peak: bool) -> dict[str, int]:
-        """Per process, how far its memory rose above what it was at `after_secs`.
-
-        With `above_peak`, above the most that it had been until then: rows of many kilobytes come
-        in bursts of some megabytes whenever a paused spout may go on, which is bounded as well, but
-        says nothing if one moment is compared with another.
-        """
+    def growth_bytes(self, after_secs: float) -> dict[str, int]:
+        """Per process, how far its memory rose above what it was at `after_secs`."""
         growth = {}
         for name, samples in self.memory.items():
-            before = [used for secs, used in samples if secs < after_secs]
             later = [used for secs, used in samples if secs >= after_secs]
-            growth[name] = max(later) - (max(before) if above_peak else later[0])
+            growth[name] = max(later) - later[0]
         return growth
 
     def rate(self, component: str, after_secs: float) -> float:
@@ -76,16 +70,14 @@ def run_under_pressure(
     return outcome, seen
 
 
-def check(
-    outcome: Outcome, seen: Watch, workers: int, settled_secs: float, above_peak: bool
-) -> None:
+def check(outcome: Outcome, seen: Watch, workers: int, settled_secs: float) -> None:
     """Everything that a slow bolt may not break."""
     outcome.check_clean()
     [eager] = outcome.reports("eager")
     secs = outcome.result.final.secs
     # Five instances; per worker itself, its fork server and its stream manager; and the parent.
     assert len(seen.memory) == 5 + 3 * workers + 1
-    growth = seen.growth_bytes(settled_secs, above_peak)
+    growth = seen.growth_bytes(settled_secs)
     assert max(growth.values()) <= GROWTH_BYTES, growth
     assert seen.rate("e-steady", settled_secs) >= 0.9 * RATE
     # It was held back: without pressure it would have emitted a hundred times more than this.
@@ -110,7 +102,7 @@ def check_slowness(outcome: Outcome, slow_secs: float) -> None:
 
 def test_a_slow_bolt_holds_back_only_its_own_spout(tmp_path: Path) -> None:
     outcome, seen = run_under_pressure(tmp_path, 2, 5, payload_bytes=100, slow_secs=0.005)
-    check(outcome, seen, workers=2, settled_secs=2, above_peak=False)
+    check(outcome, seen, workers=2, settled_secs=2)
     check_slowness(outcome, 0.005)
 
 
@@ -121,5 +113,5 @@ def test_memory_is_bounded_for_half_a_minute(
     tmp_path: Path, workers: int, payload_bytes: int, slow_secs: float
 ) -> None:
     outcome, seen = run_under_pressure(tmp_path, workers, 30, payload_bytes, slow_secs)
-    check(outcome, seen, workers, settled_secs=10, above_peak=payload_bytes > 1000)
+    check(outcome, seen, workers, settled_secs=10)
     check_slowness(outcome, slow_secs)
