@@ -136,7 +136,8 @@ _ALL_KEYS: Final = (
         False,
         _boolean(),
         "",
-        "Log every emitted tuple with task, component, stream and values.",
+        "Log every emitted tuple with task, component, stream and values. Accepted, without "
+        "effect yet.",
         "false",
     ),
     _key(
@@ -239,7 +240,8 @@ _ALL_KEYS: Final = (
         _boolean(),
         "",
         "Pickle values of types that are neither built in nor registered, instead of refusing "
-        "them at emit. Slow, and unsafe if anybody else can reach the sockets.",
+        "them at emit. Slow, and unsafe if anybody else can reach the sockets. Accepted, "
+        "without effect yet.",
         "false, for topology.fall.back.on.java.serialization",
     ),
     _key(
