@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
@@ -27,6 +28,7 @@ from storm_py.config import Config
 from storm_py.constants import SYSTEM_TASK_ID
 from storm_py.core.plan import PhysicalPlan, make_plan
 from storm_py.engine import run_core as core
+from storm_py.engine.system import system_topology, users_part
 from storm_py.engine.worker_core import STILLBORN
 from storm_py.errors import InvalidTopologyException
 from storm_py.run import ComponentFigures, Observer, RunResult, Snapshot
@@ -60,6 +62,7 @@ class LocalRun:
         log_dir: Path | None,
         observer: Observer,
     ) -> None:
+        topology = system_topology(topology, conf)
         self._components = pickle_components(topology)
         self._plan = make_plan(topology_id, topology, conf, workers)
         self._user = UserCode(module, sys_path)
@@ -75,6 +78,18 @@ class LocalRun:
         self._errors = 0
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._deadline: float | None = None
+        self._turns: deque[bool] = deque()
+
+    def activate(self) -> None:
+        """Let the spouts go on; from any thread, also before `run`."""
+        self._turns.append(True)
+
+    def deactivate(self) -> None:
+        """Let the spouts pause until `activate`, those of processes that start later too.
+
+        What they have emitted is processed, and they hear of it. From any thread.
+        """
+        self._turns.append(False)
 
     def run(self, ttl_secs: float | None) -> RunResult:
         """Run until the input ends, `ttl_secs` after activation, or a signal.
@@ -135,6 +150,8 @@ class LocalRun:
                 self._reap()
                 now = time.monotonic()
                 self._perform(self._core.tick(now))
+                while self._turns:
+                    self._perform(self._core.activate(self._turns.popleft()))
                 self._heed(now)
                 if now >= snapshot_at:
                     tails.read()
@@ -273,7 +290,7 @@ class LocalRun:
             self._core.phase,
             self._secs(),
             len(self._plan.workers),
-            tuple(self._figures(c) for c in self._plan.topology.components),
+            tuple(self._figures(c) for c in users_part(self._plan.topology).components),
             self._core.restarts,
             self._errors,
         )

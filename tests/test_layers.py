@@ -52,8 +52,9 @@ LAYERS = {
     ),
     "inline": Layer("api core wire run engine transport config errors constants", "cloudpickle"),
     # the top
+    "metrics": Layer("api"),
     "cli": Layer("storm_py api local inline run wire loader config errors constants", "click rich"),
-    "storm_py": Layer("api config errors constants"),
+    "storm_py": Layer("api config errors constants metrics"),
     "__main__": Layer("cli"),
     # programs beside the package: public names only
     "topologies": Layer("storm_py"),

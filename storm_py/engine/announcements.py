@@ -35,7 +35,7 @@ class _Remote:
     frame_rows: int
     word: _Word = _Word.GRANT
     rows: int = START_ROWS
-    fresh: bool = False
+    fresh: bool = True
 
 
 class Announcements:
@@ -96,9 +96,11 @@ class Announcements:
             self._spent.add((task, peer))
 
     def may_have_used(self, peer: str) -> Iterator[int]:
-        """Something that a sender has sent is lost. The tasks it sends to."""
+        """Something that a sender had sent in a session now over is lost. The tasks it sends to."""
         for task in self.tasks_heard_by(peer):
             self._spent.add((task, peer))
+            if task in self._remote:
+                self._remote[task].fresh = True  # its host has not heard of what was lost here
             yield task
 
     def measured(self, task: int) -> bool:

@@ -6,8 +6,9 @@ processes belong to the driver (`storm_py.runtime.instance`, `storm_py.engine.in
 in a `Port` for what is needed while user code runs: the time, and a way to send. Input is decoded
 and queued by `storm_py.engine.intake`, output gathered and sent by `storm_py.engine.outflow`.
 
-User code runs nowhere but inside `open`, `work`, `spin`, `finish` and `close`, on the thread that
-calls them. The other half of the data path is `storm_py.engine.stream_manager_core`.
+User code runs nowhere but inside `open`, `activate`, `deactivate`, `on_data`, `work`, `spin`,
+`tick`, `on_wave`, `disconnect` and `close`, on the thread that calls them. The other half of the
+data path is `storm_py.engine.stream_manager_core`.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ from storm_py.wire import control, frames
 from storm_py.wire.acks import AckResults, decode_acks
 
 from .acking import Acks
+from .calls import Calls
 from .intake import Intake, Marker, Rows
 from .links import BEAT_SECS, read_control
 from .outflow import Outflow
-from .port import Port
+from .port import Port, Watch
+from .reports import Reports
 from .sessions import Sessions, Verdict
 from .settings import Settings
-from .tasks import BoltTask, RunningTask, SpoutTask
+from .tasks import BoltTask, RunningTask, SpoutTask, UserError
+from .timers import Timers
 
 #: The longest slice of user code between two looks at the clock, as far as it can be foreseen.
 SLICE_SECS: Final = 0.001
@@ -63,6 +67,7 @@ class InstanceCore:
         settings: Settings,
         port: Port,
         rng: RandomBits,
+        watch: Watch | None = None,
     ) -> None:
         executor = plan.executor(executor_id)
         self.component_id = executor.component_id
@@ -83,9 +88,12 @@ class InstanceCore:
         hello = control.Hello(
             f"i{executor_id}", plan.topology_id, incarnation, plan.version, list(executor.tasks)
         )
+        self._watch = watch or Watch()
+        self._calls = Calls(self._watch.wake)
+        self._reports = Reports(settings.conf, port.clock, port.report)
+        self._timers = Timers(self._reports, port.stamp, self._watch)
         self._out = Outflow(plan, self._tasks, settings, port, rng, hello, acks, self._halt)
-        now = port.clock()
-        self._beat_at = now + BEAT_SECS
+        self._beat_at = port.clock() + BEAT_SECS
         make = (
             SpoutTask if plan.topology.components[self.component_id].kind == "spout" else BoltTask
         )
@@ -96,9 +104,10 @@ class InstanceCore:
                 components[task],
                 settings,
                 self._out.batch_due,
-                port.report,
+                self._reports,
                 acks,
-                now,
+                port.clock,
+                self._calls,
             )
         self._spouts = [t for t in self._tasks.values() if isinstance(t, SpoutTask)]
         self._out.unheard()
@@ -108,24 +117,38 @@ class InstanceCore:
     def open(self) -> None:
         """Call open or prepare of every task; raises UserError if one raises."""
         for task in self._tasks.values():
+            self._watch.entered("prepare" if isinstance(task, BoltTask) else "open", task.task)
             task.open()
+        self._timers.start(self._tasks.values(), self._port.clock())
 
     def close(self) -> None:
-        """Call close or cleanup of every task; what they raise is reported."""
+        """Make the calls that wait, then call close or cleanup; what these raise is reported."""
+        self._calls.close()
+        try:
+            if self._calls.run() and self._out.open:
+                self._out.flush()
+        except UserError as error:
+            self._port.report(error.report(fatal=False))
         for task in self._tasks.values():
+            self._watch.entered("cleanup" if isinstance(task, BoltTask) else "close", task.task)
             task.close()
+        self._reports.close()
 
     def activate(self) -> None:
-        """Spouts may emit from now on."""
-        self._active = True
-        for spout in self._spouts:
-            spout.activate()
+        """Spouts may emit from now on; they are told when the state turns."""
+        if not self._active:
+            self._active = True
+            for spout in self._spouts:
+                self._watch.entered("activate", spout.task)
+                spout.activate()
 
     def deactivate(self) -> None:
-        """Spouts may not emit until the next activate."""
-        self._active = False
-        for spout in self._spouts:
-            spout.deactivate()
+        """Spouts may not emit until the next activate; answers still reach them."""
+        if self._active:
+            self._active = False
+            for spout in self._spouts:
+                self._watch.entered("deactivate", spout.task)
+                spout.deactivate()
 
     def connect(self) -> None:
         """Sockets to a (new) stream manager are there: open a session."""
@@ -207,6 +230,7 @@ class InstanceCore:
         results = decode_acks(message, frame)
         if not isinstance(results, AckResults):
             raise ProtocolError(f"ACK frame for task {frame.dest} holds records, expected results")
+        self._watch.entered("ack or fail", spout.task)
         spout.answered(results)
         self._end_spout(spout)
 
@@ -255,19 +279,27 @@ class InstanceCore:
     def _slice(self, item: Rows) -> None:
         """Execute as many rows as should fit into a slice of time; learn how long they took."""
         before = self._port.clock()
-        start = item.done
+        start, context = item.done, item.context
         rows = item.rows
         end = min(len(rows), start + self._slice_rows)
         part = rows if start == 0 and end == len(rows) else rows[start:end]
         self._running = iterator = iter(part)
         self._put_back = 0
+        self._watch.entered(
+            "execute",
+            item.task.task,
+            context.source_task,
+            context.source_stream_id,
+            start,
+            end - 1,
+        )
         roots: Iterable[Root] | None = None
         edges: Iterable[int] = ()
         if item.roots is not None:
             roots = item.roots if part is rows else item.roots[start:end]
             edges = item.edges if part is rows else item.edges[start:end]
         try:
-            item.task.run(iterator, item.context, roots, edges)
+            item.task.run(iterator, context, roots, edges)
         finally:
             # On an exception the iterator says how far it got: the failing row counts as taken.
             count = len(part) - length_hint(iterator) - self._put_back
@@ -297,6 +329,7 @@ class InstanceCore:
         for spout in self._spouts:
             if self._active and not self.paused:
                 if not spout.ended:
+                    self._watch.entered("next_tuple", spout.task)
                     emitted |= spout.burst(self._port.clock)
                 self._end_spout(spout)  # ended in this burst, or in open or activate already
         if not emitted or self._out.flush_due:
@@ -306,6 +339,30 @@ class InstanceCore:
     def flush(self) -> None:
         """Send every open batch, then credit the input whose outputs are now all on their way."""
         self._out.flush()
+
+    # ---- by the clock --------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        """Do what other threads asked for and what is due by now; call it between two slices."""
+        self._calls.run()
+        if now >= self._beat_at:
+            self._beat_at = now + BEAT_SECS
+            self._out.beat()
+        for spout in self._spouts:
+            spout.tick(now)
+            self._end_spout(spout)
+        self._timers.run(now, not self.paused, self._metering)
+
+    def next_timeout(self) -> float | None:
+        """When `tick` has to be called at the latest while nothing else happens, None for never.
+
+        Timeouts of messages are left out: they may be late by as long as a driver sleeps.
+        """
+        return self._timers.next(not self.paused, self._metering)
+
+    @property
+    def _metering(self) -> bool:
+        return self._out.open and not self._out.metering.paused
 
     # ---- end of input --------------------------------------------------------------------------
 
@@ -317,18 +374,11 @@ class InstanceCore:
                 spout.drain()
             self._end_spout(spout)
 
-    def tick(self, now: float) -> None:
-        """Fail what spouts have waited for too long; let the link's other end notice losses."""
-        if now >= self._beat_at:
-            self._beat_at = now + BEAT_SECS
-            self._out.beat()
-        for spout in self._spouts:
-            spout.tick(now)
-            self._end_spout(spout)
-
     def _end_spout(self, spout: SpoutTask) -> None:
         """Send the current wave behind all it has emitted, once nothing of it is pending."""
         if spout.finished and spout.wave < self._wave:
+            if not spout.wave:
+                self._timers.finish(spout)
             spout.wave = self._wave
             self._out.markers(spout)
             self._report_end()
@@ -337,7 +387,12 @@ class InstanceCore:
         task = marker.task
         if task.aligner.marker(marker.src, marker.wave):
             if not task.ended:
+                self._watch.entered("end_of_input", task.task)
+                self._calls.run()
                 task.end_of_input()
+                # What a bolt has waited for in there must leave ahead of the marker.
+                self._calls.run()
+                self._timers.finish(task)
             task.wave = marker.wave
             self._wave = max(self._wave, marker.wave)
             self._out.markers(task)

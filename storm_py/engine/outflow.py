@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from storm_py.constants import RESERVED_PREFIX
 from storm_py.core.batching import OpenBatch
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.pressure import START_ROWS
@@ -54,7 +55,9 @@ class Outflow:
         self._credits: dict[int, list[int]] = {}
         self._credited: dict[int, int] = {}
         self._flushed_at = port.clock()
-        self.allowances = Allowances(_heeded(plan, hello.tasks[0]))
+        self.allowances = Allowances(_heeded(plan, hello.tasks[0], system=False))
+        #: Metrics must not stop tuples: pressure of their consumers holds back metrics only.
+        self.metering = Allowances(_heeded(plan, hello.tasks[0], system=True))
         # With one worker one tracker hosts every spout, and records need no sorting.
         spouts = [task for spout in plan.topology.spouts for task in plan.tasks_of(spout)]
         self._spout_workers = {task: plan.worker_of(task) for task in spouts}
@@ -83,18 +86,21 @@ class Outflow:
 
     def unheard(self) -> None:
         """Nothing has been heard of the tasks downstream, or it was said in a session now over."""
-        self.allowances.reset()
-        for task in self.allowances.heeded:
-            self._limit_frames(task, START_ROWS)
+        for allowances in (self.allowances, self.metering):
+            allowances.reset()
+            for task in allowances.heeded:
+                self._limit_frames(task, START_ROWS)
 
     def heed(self, record: control.Pressure | control.Grant) -> None:
         """The stream manager says what a task downstream may be sent."""
         if isinstance(record, control.Grant):
             self._limit_frames(record.task, record.rows)
-            self.allowances.grant(record.task, record.rows)
+            for allowances in (self.allowances, self.metering):
+                allowances.grant(record.task, record.rows)
         else:
             self._limit_frames(record.task, record.frame_rows)
-            self.allowances.pressure(record.task, record.on)
+            for allowances in (self.allowances, self.metering):
+                allowances.pressure(record.task, record.on)
 
     def _limit_frames(self, task: int, rows: int) -> None:
         for running in self._tasks.values():
@@ -161,6 +167,7 @@ class Outflow:
             tracking = tracking_columns(*tracked)
         runs, rows = batch.take()
         self.transferred += len(rows)
+        self.metering.sent(batch.dest, len(rows))
         if self.allowances.sent(batch.dest, len(rows)):
             self._halt()
         return frames.encode_data(
@@ -211,12 +218,15 @@ class Outflow:
                 self._port.send(False, link.control(control.Credit(task, rows, nbytes, link.seq)))
 
 
-def _heeded(plan: PhysicalPlan, task: int) -> frozenset[int]:
-    """The tasks whose pressure stops `task`: all it sends to, but not round a cycle for a bolt."""
+def _heeded(plan: PhysicalPlan, task: int, system: bool) -> frozenset[int]:
+    """The user's, or the system's, tasks whose pressure `task` heeds.
+
+    That is all it sends to, but not round a cycle for a bolt.
+    """
     me = plan.task_to_component[task]
     return frozenset(
         dest
         for component in plan.downstream(me)
-        if not plan.in_cycle(me, component)
+        if component.startswith(RESERVED_PREFIX) == system and not plan.in_cycle(me, component)
         for dest in plan.tasks_of(component)
     )

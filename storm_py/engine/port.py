@@ -24,3 +24,19 @@ class Port(Protocol):
 
     def ended(self, wave: int, failed: bool) -> None:
         """Every task of this executor has ended under this wave."""
+
+
+class Watch:
+    """What a driver may want to hear besides; each method does nothing unless it is overridden."""
+
+    def wake(self) -> None:
+        """Another thread wants something: call `tick` soon. Called on that thread."""
+
+    def entered(
+        self, what: str, task: int, source: int = 0, stream: str = "", first: int = 0, last: int = 0
+    ) -> None:
+        """User code of a task runs from here on: `what` names the method.
+
+        For execute, `source` and `stream` say where its rows come from, `first` and `last` which
+        rows of their run they are.
+        """

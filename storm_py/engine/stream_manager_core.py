@@ -85,6 +85,8 @@ class StreamManagerCore:
         self._route: dict[int, str] = {}
         self._held: dict[str, _Held] = {}
         self._congested: set[str] = set()
+        #: peers that lost something in a session now over, and have not begun a new one
+        self._broken: set[str] = set()
         self._frames = self._unroutable = 0
         for executor in plan.executors:
             peer = stream_manager_peer(executor.worker)
@@ -134,6 +136,7 @@ class StreamManagerCore:
         if forgotten:
             self._inbound.pop(peer, None)
         self._congested.discard(peer)
+        self._broken.discard(peer)
         sends += self._fail_unknown(peer)
         tasks = self._words.host_is_new(peer) if forgotten else self._words.hosted(peer)
         return sends + self._announce(*tasks)
@@ -169,6 +172,9 @@ class StreamManagerCore:
         if self._inbound.get(hello.peer) != session:
             self._inbound[hello.peer] = session
             sends += self._announce(*self._words.host_is_new(hello.peer))
+            if hello.peer in self._broken:
+                self._broken.discard(hello.peer)
+                sends += self._announce(*self._words.may_have_used(hello.peer))
         return sends
 
     def _on_welcome(self, hello: control.Hello, session: int, now: float) -> list[Send]:
@@ -265,7 +271,7 @@ class StreamManagerCore:
         self._inbound.pop(hello.peer, None)
         link = self._links.get(hello.peer)
         sends = self._fail_unknown(hello.peer)
-        sends += self._announce(*self._words.may_have_used(hello.peer))
+        self._broken.add(hello.peer)
         if link is not None:
             sends.append((False, hello.peer, link.control(control.LinkBroken(session))))
         return sends

@@ -351,9 +351,10 @@ class TestGrants:
 
     def test_a_grant_that_was_used_for_what_is_lost_is_renewed(self) -> None:
         manager = limited()
-        assert manager.gets(22, 2) == [
+        assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
+        assert manager.hears(23, hello("i2")) == [
+            said("i2", 102, Welcome(23)),
             said("i2", 102, Grant(1, 4)),
-            said("i2", 102, LinkBroken(22)),
         ]
 
     def test_a_worker_that_hosts_no_consumer_passes_grants_on(self) -> None:
