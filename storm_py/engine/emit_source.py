@@ -39,6 +39,8 @@ class EmitShape:
     targets: Sequence[Target]
     #: rows up to this size are not counted
     small: int
+    #: what rows above that size, and tracking columns, may add up to in one batch
+    extra_limit: int
     #: index of the stream, if some destination receives several streams of this task
     mixed_index: int | None
     tracking: Tracking
@@ -63,7 +65,10 @@ def emit_lines(shape: EmitShape) -> list[str]:
             "        row = repack(values, error)",
         ]
         if shape.tracking is Tracking.ANCHORS:  # before any anchor has learnt of the row's edges
-            lines += [f"    if len(row) > {shape.small}:", "        check_size(row)"]
+            lines += [
+                f"    if anchors or len(row) > {shape.small}:",
+                "        check_size(row, anchors)",
+            ]
     answers: list[str] = []
     for i, target in enumerate(shape.targets):
         lines += _choose(i, target)
@@ -166,11 +171,14 @@ def _append(i: int, target: Target, shape: EmitShape) -> list[str]:
             f"{pad}    if len(roots) != len(rows):",
             f"{pad}        {batch}.pad()",
         ]
+    # The columns of rows with many roots count as well.
+    tracking = shape.tracking is Tracking.ANCHORS
+    many = f" or {batch}.extra_bytes >= {shape.extra_limit}" if tracking else ""
     return [
         *lines,
         f"{pad}if len(row) > {shape.small}:",
         f"{pad}    grow({batch}, row)",
-        f"{pad}if len(rows) >= {batch}.cap:",
+        f"{pad}if len(rows) >= {batch}.cap{many}:",
         f"{pad}    flush({batch})",
     ]
 

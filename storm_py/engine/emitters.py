@@ -20,15 +20,21 @@ from storm_py.api.spec import StreamInfo
 from storm_py.api.tuples import TrackedTuple, Tuple
 from storm_py.constants import DEFAULT_STREAM_ID
 from storm_py.core.batching import Batcher, OpenBatch
-from storm_py.core.keys import CACHE_KEYS, UnhashableKey
+from storm_py.core.keys import CACHE_KEYS, Keys, UnhashableKey
 from storm_py.core.pending import PendingTuples
 from storm_py.core.roots import ID_BITS, Roots
 from storm_py.core.routing import Target, owner
 from storm_py.errors import EmitError, did_you_mean
-from storm_py.wire.values import UnserialisableValue, new_packer, pack_slowly
+from storm_py.wire.values import PLAIN, Codec
 
-from .acking import Acks, anchor_list
+from .acking import ROOT_BYTES, Acks, anchor_list, count_roots
 from .emit_source import SIGNATURES, EmitShape, Tracking, compile_emit, emit_lines
+
+_TRAVELS = (
+    "; emit plain values (str, bytes, numbers, None, lists, dicts, tuples, sets, dates, Decimal, "
+    "UUID), Enum members, dataclasses or numpy arrays, or register a serializer for the class with "
+    "Config.register_serialization"
+)
 
 
 @dataclass(slots=True)
@@ -68,6 +74,7 @@ class TaskOutput:
         acks: Acks | None,
         roots: Roots | None,
         pending: PendingTuples,
+        codec: Codec = PLAIN,
     ) -> None:
         self.component = component
         self.current = Current()
@@ -85,7 +92,9 @@ class TaskOutput:
         self._key_groups = key_groups
         self._max_row_bytes = max_row_bytes
         self._flush = flush
-        self._pack = new_packer()
+        self._codec = codec
+        self._pack = codec.packer()
+        self._keys = Keys(codec.dumps)
         self._mixed = self._mixed_dests()
         for name in streams:
             for target in targets[name]:
@@ -156,6 +165,7 @@ class TaskOutput:
         if self._acks is not None and self._style != "spout":
             given = self.current.tuple if self._style == "basic" else second
             anchors = [] if given is None else anchor_list(given)
+        self._check_size(stream, row, anchors)
         self.emissions.emitted += 1
         if not any(task_id in target.tasks for target in self._targets[stream]):
             if second is not None and self._style == "spout":
@@ -167,7 +177,7 @@ class TaskOutput:
             self._track(batch, second)
         elif anchors and self._acks is not None:
             self._acks.anchor_row(batch, anchors)
-        if due:
+        if due or batch.extra_bytes >= self.batcher.extra_limit:
             self._flush(batch)
 
     def _track(self, batch: OpenBatch, msg_id: object) -> None:
@@ -189,12 +199,19 @@ class TaskOutput:
             row = self._pack(plain)
         except Exception as error:  # noqa: BLE001 - whatever it is, repack finds and names it
             row = self._repack(stream, plain, error)
-        self._check_size(stream, row)
         return row
 
-    def _check_size(self, stream: str, row: bytes) -> None:
+    def _check_size(self, stream: str, row: bytes, anchors: Sequence[TrackedTuple]) -> None:
+        """Refuse a row that would not fit into a frame, with the roots that it is anchored to."""
         if len(row) > self._max_row_bytes:
             raise self._too_large(stream, row)
+        roots = count_roots(anchors)
+        if roots > 1 and len(row) + ROOT_BYTES * roots > self._max_row_bytes:
+            raise EmitError(
+                f"{self._where(stream)}: a tuple of {len(row)} bytes, anchored to {roots} roots of "
+                f"{ROOT_BYTES} bytes each, is above the limit of {self._max_row_bytes}; anchor it "
+                "to fewer tuples or raise storm_py.frame.max.bytes"
+            )
 
     def _check_open(self, stream: str) -> None:
         if self.emissions.ended:
@@ -220,18 +237,16 @@ class TaskOutput:
 
     def _repack(self, stream: str, values: list[object], error: Exception) -> bytes:
         try:
-            return pack_slowly(values, self._pack)
-        except (UnserialisableValue, OverflowError, ValueError, TypeError) as slow:
+            return self._codec.pack_slowly(values, self._pack)
+        except Exception as slow:  # noqa: BLE001 - whatever it is, it is told where it belongs
             problem = str(slow)
         fields = self._streams[stream].fields
         name = ""
         if problem.startswith("value["):
             position = int(problem[6 : problem.index("]")])
             name = f"field {fields[position]!r}: "
-        raise EmitError(
-            f"{self._where(stream)}: {name}{problem}; emit plain values (str, bytes, numbers, "
-            "None, lists, dicts, tuples, sets, dates, Decimal, UUID)"
-        ) from error
+        hint = _TRAVELS if problem.endswith("cannot be serialised") else ""
+        raise EmitError(f"{self._where(stream)}: {name}{problem}{hint}") from error
 
     def _too_large(self, stream: str, row: bytes) -> EmitError:
         return EmitError(
@@ -283,6 +298,7 @@ class TaskOutput:
             len(self._streams[stream].fields),
             targets,
             self.batcher.small,
+            self.batcher.extra_limit,
             self._index[stream] if mixed else None,
             tracking,
         )
@@ -300,7 +316,7 @@ class TaskOutput:
             "pack": self._pack,
             "repack": lambda values, error: self._repack(stream, values, error),
             "grow": lambda batch, row: self._grow(stream, batch, row),
-            "check_size": lambda row: self._check_size(stream, row),
+            "check_size": lambda row, anchors: self._check_size(stream, row, anchors),
             "flush": self._flush,
             "emissions": self.emissions,
             "acked": self.acked,
@@ -344,7 +360,7 @@ class TaskOutput:
 
         def miss(values: list[object]) -> OpenBatch:
             try:
-                batch = self.batcher.batch(owner(values, target, self._key_groups))
+                batch = self.batcher.batch(owner(values, target, self._key_groups, self._keys))
             except UnhashableKey as error:
                 fields = [self._streams[stream].fields[position] for position in target.key]
                 raise EmitError(

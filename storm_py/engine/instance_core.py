@@ -22,10 +22,11 @@ from storm_py.core.batching import OpenBatch, Root
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
-from storm_py.wire import control, frames, values
+from storm_py.wire import control, frames
 from storm_py.wire.acks import AckResults, decode_acks, encode_acks
 
-from .acking import Acks, tracking_columns
+from .acking import Acks
+from .framing import data_frames
 from .links import OutboundLink, read_control
 from .sessions import Sessions, Verdict
 from .settings import Settings
@@ -278,7 +279,7 @@ class InstanceCore:
         if frame.kind != frames.FrameKind.DATA:
             raise ProtocolError(f"frame kind {frame.kind} is not for an instance")
         runs, packed = frames.decode_data(message, frame)
-        rows = values.unpack_rows(packed)
+        rows = self._settings.codec.unpack_rows(packed)
         contexts = [
             self._contexts.get((frame.src, stream)) or self._context(frame.src, stream)
             for stream, _ in runs
@@ -480,14 +481,19 @@ class InstanceCore:
         self._transmit(self._frame(batch, task))
 
     def _frame(self, batch: OpenBatch, task: int) -> list[bytes]:
-        tracking = None
+        settings = self._settings
         tracked = batch.take_tracking() if batch.roots else None
-        if tracked is not None:
-            tracking = tracking_columns(*tracked)
         runs, rows = batch.take()
         self._transferred += len(rows)
-        return frames.encode_data(
-            self._settings.epoch, task, batch.dest, self._port.stamp(), runs, rows, tracking
+        return data_frames(
+            settings.epoch,
+            task,
+            batch.dest,
+            self._port.stamp(),
+            runs,
+            rows,
+            tracked,
+            settings.max_frame_bytes,
         )
 
     def _ack_frames(self) -> list[bytes]:

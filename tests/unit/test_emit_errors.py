@@ -15,7 +15,8 @@ from tests.producer import STYLES, words
 WHERE = "component 'source', stream 'default'"
 PLAIN = (
     "; emit plain values (str, bytes, numbers, None, lists, dicts, tuples, sets, dates, Decimal, "
-    "UUID)"
+    "UUID), Enum members, dataclasses or numpy arrays, or register a serializer for the class with "
+    "Config.register_serialization"
 )
 MISTAKES: list[tuple[str, object, str]] = [
     (
