@@ -198,7 +198,8 @@ _ALL_KEYS: Final = (
         8 * _MIB,
         _integer(_KIB, 1024 * _MIB),
         "bytes",
-        "Largest frame. A batch above it is split; a single tuple above it is an error at emit.",
+        "Largest frame. A batch above it is split; a single tuple above it, with 16 bytes for each "
+        "root if it has several, is an error at emit (less than 80 bytes of header do not count).",
     ),
     _key(
         "storm_py.key.groups",

@@ -65,8 +65,9 @@ def emit_lines(shape: EmitShape) -> list[str]:
             "        row = repack(values, error)",
         ]
         if shape.tracking is Tracking.ANCHORS:  # before any anchor has learnt of the row's edges
+            many = "len(anchors) > 1 or anchors and anchors[0].root.__class__ is not int"
             lines += [
-                f"    if anchors or len(row) > {shape.small}:",
+                f"    if len(row) > {shape.small} or {many}:",
                 "        check_size(row, anchors)",
             ]
     answers: list[str] = []

@@ -299,10 +299,12 @@ class Codec:
                 unicode_errors="surrogatepass",
                 ext_hook=self._ext_hook,
             )
-        except (ProtocolError, MemoryError):
+        except ProtocolError:
             raise
         except Exception as error:  # a key's own __hash__ and __eq__ run in here
-            raise ProtocolError(f"rows do not unpack: {error}") from error
+            raise ProtocolError(
+                f"rows do not unpack: {str(error) or type(error).__name__}"
+            ) from error
         return unpacked
 
     def _hook(self, deeper: _Hook | None) -> _Hook:
@@ -320,7 +322,7 @@ class Codec:
                     return load(data)
                 if code == _DATACLASS and deeper is not None:
                     return self._instance(*load_parts(data, deeper))
-            except (ProtocolError, MemoryError):
+            except ProtocolError:
                 raise
             except Exception as error:  # whatever damaged bytes make a type raise
                 raise ProtocolError(

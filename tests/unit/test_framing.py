@@ -11,7 +11,8 @@ from storm_py.core.batching import OpenBatch
 from storm_py.engine.framing import SINGLE_ROW_OVERHEAD_BYTES, data_frames
 from storm_py.wire import frames
 from storm_py.wire.values import new_packer, unpack_rows
-from tests.builders import DIRECT, SHUFFLE
+from tests.builders import DIRECT, SHUFFLE, bolt, plan_of, spout
+from tests.instance import Instance, ScriptedSpout
 from tests.tracked import Producer, target, tracked
 
 LIMIT = 600
@@ -118,3 +119,29 @@ def test_many_roots_fill_a_batch_as_large_rows_do() -> None:
     for _ in range(4):
         producer.emit([1, 2], held)
     assert len(producer.received[10]) == 4  # 3000 bytes of columns are due at the second row
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=30), st.booleans())
+def test_an_instance_sends_no_larger_frame(sizes: list[int], tracked: bool) -> None:
+    plan = plan_of(
+        spout("words", "number text"), bolt("count", "words"), frame_max_bytes=1024, batch_rows=8
+    )
+
+    def emit(spout: ScriptedSpout) -> None:
+        if spout.count <= len(sizes):
+            number = spout.count - 1
+            text = "x" * sizes[number]
+            spout.collector.emit([number, text], msg_id=number if tracked else None)
+
+    instance = Instance(plan, 2, lambda log: ScriptedSpout(log, emit)).open()
+    numbers = []
+    while instance.core.spin():
+        pass
+    for data, message in instance.port.sent:
+        for frame in frames.frames(message) if data else ():
+            if frame.kind == frames.FrameKind.DATA:
+                found = unpack_rows(frames.decode_data(message, frame)[1])
+                numbers += [row[0] for row in found]
+                assert frame.end - frame.start <= 1024 or len(found) == 1
+                assert frame.end - frame.start <= 1024 + SINGLE_ROW_OVERHEAD_BYTES
+    assert numbers == list(range(len(sizes)))
