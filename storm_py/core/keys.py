@@ -92,7 +92,8 @@ class Keys:
         try:
             return self._encode(value)
         except RecursionError:
-            raise UnhashableKey(f"{_name(type(value))} (nested too deeply)") from None
+            name = _name(type(value)).removeprefix("builtins.")
+            raise UnhashableKey(f"{name} (nested too deeply)") from None
 
     def _encode(self, value: object) -> bytes:
         encode = self._encoders.get(type(value))

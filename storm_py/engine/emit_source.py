@@ -136,7 +136,7 @@ def _choose(i: int, target: Target) -> list[str]:
             return [
                 "    try:",
                 f"        batch{i} = cache{i}[{key}]",
-                "    except (KeyError, TypeError):",
+                "    except Exception:",  # not there, or it cannot be hashed
                 f"        batch{i} = miss{i}(values)",
             ]
         case GroupingKind.SHUFFLE if len(target.tasks) > 1:

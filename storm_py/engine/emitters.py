@@ -372,7 +372,7 @@ class TaskOutput:
                 cache.clear()
             try:
                 cache[key[0] if len(key) == 1 else tuple(key)] = batch
-            except TypeError:
+            except Exception:  # noqa: BLE001 - whatever its __hash__ raises
                 pass  # a list, say: equal keys still find the same task, only more slowly
             return batch
 
