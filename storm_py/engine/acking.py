@@ -145,7 +145,11 @@ class Acks:
 
 def count_roots(anchors: Sequence[TrackedTuple]) -> int:
     """How many roots a row anchored to these tuples has, at most."""
-    return sum(1 if isinstance(tup.root, int) else len(tup.root or ()) for tup in anchors)
+    count = len(anchors)
+    for tup in anchors:
+        if tup.root.__class__ is not int:
+            count += len(tup.root or ()) - 1  # type: ignore[arg-type]
+    return count
 
 
 def anchor_list(anchors: object) -> list[TrackedTuple]:

@@ -41,6 +41,8 @@ class EmitShape:
     small: int
     #: what rows above that size, and tracking columns, may add up to in one batch
     extra_limit: int
+    #: roots that a row up to the small size may have, whatever it is
+    room: int
     #: index of the stream, if some destination receives several streams of this task
     mixed_index: int | None
     tracking: Tracking
@@ -65,9 +67,9 @@ def emit_lines(shape: EmitShape) -> list[str]:
             "        row = repack(values, error)",
         ]
         if shape.tracking is Tracking.ANCHORS:  # before any anchor has learnt of the row's edges
-            many = "len(anchors) > 1 or anchors and anchors[0].root.__class__ is not int"
+            many = "(len(anchors) > 1 or anchors and anchors[0].root.__class__ is not int)"
             lines += [
-                f"    if len(row) > {shape.small} or {many}:",
+                f"    if len(row) > {shape.small} or {many} and count_roots(anchors) > {shape.room}:",
                 "        check_size(row, anchors)",
             ]
     answers: list[str] = []

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from storm_py.api.grouping import GroupingKind
@@ -299,6 +300,7 @@ class TaskOutput:
             targets,
             self.batcher.small,
             self.batcher.extra_limit,
+            (self._max_row_bytes - self.batcher.small) // ROOT_BYTES,
             self._index[stream] if mixed else None,
             tracking,
         )
@@ -316,13 +318,14 @@ class TaskOutput:
             "pack": self._pack,
             "repack": lambda values, error: self._repack(stream, values, error),
             "grow": lambda batch, row: self._grow(stream, batch, row),
-            "check_size": lambda row, anchors: self._check_size(stream, row, anchors),
+            "check_size": partial(self._check_size, stream),
             "flush": self._flush,
             "emissions": self.emissions,
             "acked": self.acked,
             "check_open": lambda: self._check_open(stream),
             "current": self.current,
             "anchor_list": anchor_list,
+            "count_roots": count_roots,
         }
         acks = self._acks
         if acks is not None:
