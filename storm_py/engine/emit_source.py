@@ -68,8 +68,9 @@ def emit_lines(shape: EmitShape) -> list[str]:
         ]
         if shape.tracking is Tracking.ANCHORS:  # before any anchor has learnt of the row's edges
             many = "(len(anchors) > 1 or anchors and anchors[0].root.__class__ is not int)"
+            many += f" and count_roots(anchors) > {shape.room}"
             lines += [
-                f"    if len(row) > {shape.small} or {many} and count_roots(anchors) > {shape.room}:",
+                f"    if len(row) > {shape.small} or {many}:",
                 "        check_size(row, anchors)",
             ]
     answers: list[str] = []
