@@ -56,9 +56,8 @@ _MAX_INT: Final = 2**64 - 1
 #: the consumer and takes 40 KB of its C stack: about 190 of them would crash the process. Lists and
 #: dicts alone may nest as deep as msgpack allows (511).
 _MAX_DEPTH: Final = 64
-#: Lists and dicts between them recurse in the packer's C stack, 511 to each level: 40 such levels
-#: crashed the process. From this level on the rest, whatever it is made of, may go no deeper than
-#: `_MAX_DEPTH`.
+#: Lists and dicts between them recurse in the packer's C stack, 511 a level, and 40 such levels
+#: crashed it. From this level on the rest, whatever it is made of, is held to `_MAX_DEPTH`.
 _CHECKED_DEPTH: Final = 8
 
 _TOO_DEEP: Final = f"value is nested deeper than {_MAX_DEPTH} levels"
