@@ -13,11 +13,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from .errors import ConfigError, a_type, did_you_mean
+from .imports import NotImportable, name_serializers, path_of, resolve_serializer
 
 __all__ = ["KEYS", "Config", "Key", "defaults", "markdown", "merge", "parse_assignment", "validate"]
+
+_T = TypeVar("_T")
 
 _OWN_PREFIX: Final = "storm_py."
 _STORM_PREFIX: Final = "topology."
@@ -273,7 +276,8 @@ _ALL_KEYS: Final = (
         8 * _MIB,
         _integer(_KIB, 1024 * _MIB),
         "bytes",
-        "Largest frame. A batch above it is split; a single tuple above it is an error at emit.",
+        "Largest frame. A batch above it is split; a single tuple above it, with 16 bytes for each "
+        "root if it has several, is an error at emit (less than 80 bytes of header do not count).",
     ),
     _key(
         "storm_py.key.groups",
@@ -326,9 +330,21 @@ _ALL_KEYS: Final = (
         _boolean(),
         "",
         "Pickle values of types that are neither built in nor registered, instead of refusing "
-        "them at emit. Slow, and unsafe if anybody else can reach the sockets. Accepted, "
-        "without effect yet.",
+        "them at emit. Slow, and unsafe if anybody else can reach the sockets. For the whole "
+        "topology; docs/values.md says more.",
         "false, for topology.fall.back.on.java.serialization",
+    ),
+    _key(
+        "storm_py.serializers",
+        [],
+        (
+            "a list of [class, dumps, loads], each a path as in package.module:Name, a class once",
+            name_serializers,
+        ),
+        "",
+        "Classes with a serializer of their own, as `Config.register_serialization` stores them: "
+        "import paths of class, dumps and loads. For the whole topology; docs/values.md says more.",
+        "topology.kryo.register",
     ),
     _key(
         "storm_py.drain.timeout.secs",
@@ -376,6 +392,7 @@ class Config(dict[str, Any]):
     STORM_PY_SPOUT_WAIT_MS: Final = "storm_py.spout.wait.ms"
     STORM_PY_STUCK_SECS: Final = "storm_py.stuck.secs"
     STORM_PY_FALL_BACK_ON_PICKLE: Final = "storm_py.fall.back.on.pickle"
+    STORM_PY_SERIALIZERS: Final = "storm_py.serializers"
     STORM_PY_DRAIN_TIMEOUT_SECS: Final = "storm_py.drain.timeout.secs"
 
     def set_num_workers(self, workers: int) -> None:
@@ -415,6 +432,23 @@ class Config(dict[str, Any]):
         registered = self.get(self.TOPOLOGY_METRICS_CONSUMER_REGISTER) or []
         added = {"class": consumer, "argument": argument, "parallelism.hint": parallelism_hint}
         self[self.TOPOLOGY_METRICS_CONSUMER_REGISTER] = [*registered, added]
+
+    def register_serialization(
+        self, cls: type[_T], dumps: Callable[[_T], bytes], loads: Callable[[bytes], _T]
+    ) -> None:
+        """Let instances of exactly this class travel as `dumps` makes them and `loads` reads them.
+
+        All three are stored by name, under ``storm_py.serializers``, so each has to be at the top
+        level of a module or in a class there: ConfigError if one is not. A second registration of a
+        class replaces the first. Keys of a fields grouping are told apart by what `dumps` returns.
+        """
+        try:
+            paths = [path_of(cls), path_of(dumps), path_of(loads)]
+            resolve_serializer(paths)
+        except NotImportable as error:
+            raise ConfigError(f"register_serialization: {error}") from error
+        others = [one for one in self.get(self.STORM_PY_SERIALIZERS, []) if one[0] != paths[0]]
+        self[self.STORM_PY_SERIALIZERS] = [*others, paths]
 
 
 def defaults() -> dict[str, object]:

@@ -28,6 +28,7 @@ from storm_py.config import Config
 from storm_py.constants import SYSTEM_TASK_ID
 from storm_py.core.plan import PhysicalPlan, make_plan
 from storm_py.engine import run_core as core
+from storm_py.engine.settings import codec_of
 from storm_py.engine.system import system_topology, users_part
 from storm_py.engine.worker_core import STILLBORN
 from storm_py.errors import InvalidTopologyException
@@ -63,6 +64,7 @@ class LocalRun:
         observer: Observer,
     ) -> None:
         topology = system_topology(topology, conf)
+        codec_of(conf)  # a serializer that is not found is an error before anything starts
         self._components = pickle_components(topology)
         self._plan = make_plan(topology_id, topology, conf, workers)
         self._user = UserCode(module, sys_path)

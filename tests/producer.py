@@ -10,6 +10,7 @@ from storm_py.core.pending import PendingTuples
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.emitters import TaskOutput
 from storm_py.wire import frames
+from storm_py.wire.values import PLAIN, Codec
 from tests.builders import DIRECT, SHUFFLE, Rows, bolt, by, in_words, key_groups, plan_of, spout
 
 STYLES = ["spout", "bolt", "basic"]
@@ -26,6 +27,7 @@ class Producer:
         rows: int = 4,
         nbytes: int = 4096,
         max_row_bytes: int = 50_000,
+        codec: Codec | None = None,
     ) -> None:
         self.streams = plan.topology.components["source"].streams
         self.task = plan.tasks_of("source")[0]
@@ -46,6 +48,7 @@ class Producer:
             None,
             None,
             PendingTuples(None, None, 0.0),
+            codec or PLAIN,
         )
         self.emit = self.output.emit
         self.emit_direct = self.output.emit_direct
@@ -84,11 +87,13 @@ class Producer:
         return found
 
 
-def words(style: str = "spout", **bounds: int) -> Producer:
+def words(
+    style: str = "spout", rows: int = 4, nbytes: int = 4096, max_row_bytes: int = 50_000
+) -> Producer:
     """A producer of (word, n), counted by two tasks, with a side stream and a direct one."""
     plan = plan_of(
         spout("source", "word n; side: value; picked!: value; unheard: value"),
         bolt("count", {"source": by("word"), "source:side": SHUFFLE}, tasks=2),
         bolt("direct", {"source:picked": DIRECT}, tasks=2),
     )
-    return Producer(plan, style, **bounds)
+    return Producer(plan, style, rows, nbytes, max_row_bytes)

@@ -33,13 +33,14 @@ LAYERS = {
     # the bottom
     "errors": Layer(),
     "constants": Layer(),
-    "config": Layer("errors constants"),
+    "imports": Layer("errors"),
+    "config": Layer("errors constants imports"),
     # pure
     "api": Layer("errors constants config"),
     "core": Layer("api errors constants"),
-    "wire": Layer("api.tuples errors constants", "msgpack"),
+    "wire": Layer("api.tuples errors constants imports", "msgpack numpy"),
     "run": Layer("wire"),
-    "engine": Layer("api core wire run errors constants config"),
+    "engine": Layer("api core wire run errors constants config imports"),
     # drivers
     "transport": Layer("errors", "zmq"),
     "loader": Layer("api config errors"),

@@ -21,6 +21,14 @@ def test_import_loads_nothing_heavy() -> None:
     assert (process.stdout, process.stderr) == ("[]\n", "")
 
 
+def test_numpy_is_loaded_by_those_only_who_use_it() -> None:
+    code = "import sys, storm_py.inline; print('numpy' in sys.modules)"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert (process.stdout, process.stderr) == ("False\n", "")
+
+
 def test_each_public_name_is_listed_once() -> None:
     assert len(storm_py.__all__) == len(set(storm_py.__all__))
 

@@ -45,7 +45,13 @@ class Producer:
     """One task's output with acking on; `received` reads back the frames it made."""
 
     def __init__(
-        self, style: str, targets: Targets, seed: int = 1, rows: int = 3, acking: bool = True
+        self,
+        style: str,
+        targets: Targets,
+        seed: int = 1,
+        rows: int = 3,
+        acking: bool = True,
+        max_row_bytes: int = 5000,
     ) -> None:
         self.received: dict[int, list[Row]] = {dest: [] for dest in DESTS}
         self.multi_frames = self.plain_frames = 0
@@ -60,7 +66,7 @@ class Producer:
             {**dict.fromkeys(STREAMS, ()), **targets},
             self.batcher,
             GROUPS,
-            5000,
+            max_row_bytes,
             self._flush,
             self.acks if acking else None,
             Roots(TASK, self.acks.rng) if acking and style == "spout" else None,

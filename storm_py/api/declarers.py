@@ -29,6 +29,8 @@ __all__ = [
     "SpoutDeclarer",
 ]
 
+_TOPOLOGY_WIDE = {config.Config.STORM_PY_SERIALIZERS, config.Config.STORM_PY_FALL_BACK_ON_PICKLE}
+
 
 @dataclass(slots=True)
 class ComponentDraft:
@@ -241,6 +243,11 @@ def checked_config(label: str, conf: object) -> dict[str, object]:
         config.validate(conf)
     except ConfigError as error:
         raise InvalidTopologyException(f"{label}: {error}") from error
+    for key in sorted(_TOPOLOGY_WIDE.intersection(conf)):
+        raise InvalidTopologyException(
+            f"{label}: {key} cannot be set for one component, since all that exchange tuples have "
+            "to agree on it; set it for the topology"
+        )
     for key, value in conf.items():
         try:
             json.dumps(value)  # as it travels to the processes that run the component

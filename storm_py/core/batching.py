@@ -20,7 +20,8 @@ class OpenBatch:
 
     `rows` is one list for the batch's whole life (emptied, not replaced), so that closures and
     caches may hold on to it. `cap` is the number of rows at which the batch is due, lowered for a
-    slow consumer; `extra_bytes` counts only what rows above the small-row size exceed it by.
+    slow consumer; `extra_bytes` counts only what rows above the small-row size exceed it by, and
+    the tracking columns of rows with several roots.
     """
 
     __slots__ = (

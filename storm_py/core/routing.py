@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from storm_py.api.grouping import GroupingKind
 
-from .keys import group_of, task_index
+from .keys import PLAIN, Keys, task_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Target:
     key: tuple[int, ...] = ()
 
 
-def owner(values: Sequence[object], target: Target, key_groups: int) -> int:
+def owner(values: Sequence[object], target: Target, key_groups: int, keys: Keys = PLAIN) -> int:
     """The task that owns a row's key under fields grouping."""
-    group = group_of([values[i] for i in target.key], key_groups)
+    group = keys.group_of([values[i] for i in target.key], key_groups)
     return target.tasks[task_index(group, len(target.tasks), key_groups)]
 
 

@@ -10,6 +10,7 @@ are not. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from storm_py.api.tuples import TrackedTuple, Tuple
 from storm_py.core.batching import OpenBatch, Root
@@ -17,6 +18,9 @@ from storm_py.core.roots import ID_BITS, RandomBits, spout_task
 from storm_py.errors import EmitError
 from storm_py.wire.acks import AckRecords
 from storm_py.wire.frames import Tracking
+
+#: What one root of a row takes in the tracking columns of a frame: its id and the edge.
+ROOT_BYTES: Final = 16
 
 
 class Acks:
@@ -89,6 +93,7 @@ class Acks:
             batch.track(root, edge)
         elif found:
             batch.track(tuple(found.items()), 0)
+            batch.extra_bytes += ROOT_BYTES * len(found)
 
     def take(self, worker_of: Callable[[int], int | None]) -> Iterator[tuple[int, AckRecords]]:
         """The records by tracker: (a spout task that it hosts, records). Empty afterwards."""
@@ -136,6 +141,15 @@ class Acks:
         for container in (self.init_roots, self.init_values, self.fails, self.resets):
             container.clear()
         self.acks.clear()
+
+
+def count_roots(anchors: Sequence[TrackedTuple]) -> int:
+    """How many roots a row anchored to these tuples has, at most."""
+    count = len(anchors)
+    for tup in anchors:
+        if tup.root.__class__ is not int:
+            count += len(tup.root or ()) - 1  # type: ignore[arg-type]
+    return count
 
 
 def anchor_list(anchors: object) -> list[TrackedTuple]:

@@ -39,6 +39,10 @@ class EmitShape:
     targets: Sequence[Target]
     #: rows up to this size are not counted
     small: int
+    #: what rows above that size, and tracking columns, may add up to in one batch
+    extra_limit: int
+    #: roots that a row up to the small size may have, whatever it is
+    room: int
     #: index of the stream, if some destination receives several streams of this task
     mixed_index: int | None
     tracking: Tracking
@@ -63,7 +67,12 @@ def emit_lines(shape: EmitShape) -> list[str]:
             "        row = repack(values, error)",
         ]
         if shape.tracking is Tracking.ANCHORS:  # before any anchor has learnt of the row's edges
-            lines += [f"    if len(row) > {shape.small}:", "        check_size(row)"]
+            many = "(len(anchors) > 1 or anchors and anchors[0].root.__class__ is not int)"
+            many += f" and count_roots(anchors) > {shape.room}"
+            lines += [
+                f"    if len(row) > {shape.small} or {many}:",
+                "        check_size(row, anchors)",
+            ]
     answers: list[str] = []
     for i, target in enumerate(shape.targets):
         lines += _choose(i, target)
@@ -130,7 +139,7 @@ def _choose(i: int, target: Target) -> list[str]:
             return [
                 "    try:",
                 f"        batch{i} = cache{i}[{key}]",
-                "    except (KeyError, TypeError):",
+                "    except Exception:",  # not there, or it cannot be hashed
                 f"        batch{i} = miss{i}(values)",
             ]
         case GroupingKind.SHUFFLE if len(target.tasks) > 1:
@@ -166,11 +175,14 @@ def _append(i: int, target: Target, shape: EmitShape) -> list[str]:
             f"{pad}    if len(roots) != len(rows):",
             f"{pad}        {batch}.pad()",
         ]
+    # The columns of rows with many roots count as well.
+    tracking = shape.tracking is Tracking.ANCHORS
+    many = f" or {batch}.extra_bytes >= {shape.extra_limit}" if tracking else ""
     return [
         *lines,
         f"{pad}if len(row) > {shape.small}:",
         f"{pad}    grow({batch}, row)",
-        f"{pad}if len(rows) >= {batch}.cap:",
+        f"{pad}if len(rows) >= {batch}.cap{many}:",
         f"{pad}    flush({batch})",
     ]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from storm_py.api.grouping import GroupingKind
@@ -20,15 +21,21 @@ from storm_py.api.spec import StreamInfo
 from storm_py.api.tuples import TrackedTuple, Tuple
 from storm_py.constants import DEFAULT_STREAM_ID
 from storm_py.core.batching import Batcher, OpenBatch
-from storm_py.core.keys import CACHE_KEYS, UnhashableKey
+from storm_py.core.keys import CACHE_KEYS, Keys, UnhashableKey
 from storm_py.core.pending import PendingTuples
 from storm_py.core.roots import ID_BITS, Roots
 from storm_py.core.routing import Target, owner
 from storm_py.errors import EmitError, did_you_mean
-from storm_py.wire.values import UnserialisableValue, new_packer, pack_slowly
+from storm_py.wire.values import PLAIN, Codec
 
-from .acking import Acks, anchor_list
+from .acking import ROOT_BYTES, Acks, anchor_list, count_roots
 from .emit_source import SIGNATURES, EmitShape, Tracking, compile_emit, emit_lines
+
+_TRAVELS = (
+    "; emit plain values (str, bytes, numbers, None, lists, dicts, tuples, sets, dates, Decimal, "
+    "UUID), Enum members, dataclasses or numpy arrays, or register a serializer for the class with "
+    "Config.register_serialization"
+)
 
 
 @dataclass(slots=True)
@@ -70,6 +77,7 @@ class TaskOutput:
         acks: Acks | None,
         roots: Roots | None,
         pending: PendingTuples,
+        codec: Codec = PLAIN,
     ) -> None:
         self.component = component
         self.current = Current()
@@ -87,7 +95,9 @@ class TaskOutput:
         self._key_groups = key_groups
         self._max_row_bytes = max_row_bytes
         self._flush = flush
-        self._pack = new_packer()
+        self._codec = codec
+        self._pack = codec.packer()
+        self._keys = Keys(codec.dumps)
         self._mixed = self._mixed_dests()
         for name in streams:
             for target in targets[name]:
@@ -158,6 +168,7 @@ class TaskOutput:
         if self._acks is not None and self._style != "spout":
             given = self.current.tuple if self._style == "basic" else second
             anchors = [] if given is None else anchor_list(given)
+        self._check_size(stream, row, anchors)
         self.emissions.emitted += 1
         if not any(task_id in target.tasks for target in self._targets[stream]):
             if second is not None and self._style == "spout":
@@ -169,7 +180,7 @@ class TaskOutput:
             self._track(batch, second)
         elif anchors and self._acks is not None:
             self._acks.anchor_row(batch, anchors)
-        if due:
+        if due or batch.extra_bytes >= self.batcher.extra_limit:
             self._flush(batch)
 
     def _track(self, batch: OpenBatch, msg_id: object) -> None:
@@ -191,12 +202,19 @@ class TaskOutput:
             row = self._pack(plain)
         except Exception as error:  # noqa: BLE001 - whatever it is, repack finds and names it
             row = self._repack(stream, plain, error)
-        self._check_size(stream, row)
         return row
 
-    def _check_size(self, stream: str, row: bytes) -> None:
+    def _check_size(self, stream: str, row: bytes, anchors: Sequence[TrackedTuple]) -> None:
+        """Refuse a row that would not fit into a frame, with the roots that it is anchored to."""
         if len(row) > self._max_row_bytes:
             raise self._too_large(stream, row)
+        roots = count_roots(anchors)
+        if roots > 1 and len(row) + ROOT_BYTES * roots > self._max_row_bytes:
+            raise EmitError(
+                f"{self._where(stream)}: a tuple of {len(row)} bytes, anchored to {roots} roots of "
+                f"{ROOT_BYTES} bytes each, is above the limit of {self._max_row_bytes}; anchor it "
+                "to fewer tuples or raise storm_py.frame.max.bytes"
+            )
 
     def _check_open(self, stream: str) -> None:
         if self.emissions.ended:
@@ -222,18 +240,16 @@ class TaskOutput:
 
     def _repack(self, stream: str, values: list[object], error: Exception) -> bytes:
         try:
-            return pack_slowly(values, self._pack)
-        except (UnserialisableValue, OverflowError, ValueError, TypeError) as slow:
+            return self._codec.pack_slowly(values, self._pack)
+        except Exception as slow:  # noqa: BLE001 - whatever it is, it is told where it belongs
             problem = str(slow)
         fields = self._streams[stream].fields
         name = ""
         if problem.startswith("value["):
             position = int(problem[6 : problem.index("]")])
             name = f"field {fields[position]!r}: "
-        raise EmitError(
-            f"{self._where(stream)}: {name}{problem}; emit plain values (str, bytes, numbers, "
-            "None, lists, dicts, tuples, sets, dates, Decimal, UUID)"
-        ) from error
+        hint = _TRAVELS if problem.endswith("cannot be serialised") else ""
+        raise EmitError(f"{self._where(stream)}: {name}{problem}{hint}") from error
 
     def _too_large(self, stream: str, row: bytes) -> EmitError:
         return EmitError(
@@ -285,6 +301,8 @@ class TaskOutput:
             len(self._streams[stream].fields),
             targets,
             self.batcher.small,
+            self.batcher.extra_limit,
+            (self._max_row_bytes - self.batcher.small) // ROOT_BYTES,
             self._index[stream] if mixed else None,
             tracking,
         )
@@ -302,13 +320,14 @@ class TaskOutput:
             "pack": self._pack,
             "repack": lambda values, error: self._repack(stream, values, error),
             "grow": lambda batch, row: self._grow(stream, batch, row),
-            "check_size": lambda row: self._check_size(stream, row),
+            "check_size": partial(self._check_size, stream),
             "flush": self._flush,
             "emissions": self.emissions,
             "acked": self.acked,
             "check_open": lambda: self._check_open(stream),
             "current": self.current,
             "anchor_list": anchor_list,
+            "count_roots": count_roots,
         }
         acks = self._acks
         if acks is not None:
@@ -346,7 +365,7 @@ class TaskOutput:
 
         def miss(values: list[object]) -> OpenBatch:
             try:
-                batch = self.batcher.batch(owner(values, target, self._key_groups))
+                batch = self.batcher.batch(owner(values, target, self._key_groups, self._keys))
             except UnhashableKey as error:
                 fields = [self._streams[stream].fields[position] for position in target.key]
                 raise EmitError(
@@ -358,7 +377,7 @@ class TaskOutput:
                 cache.clear()
             try:
                 cache[key[0] if len(key) == 1 else tuple(key)] = batch
-            except TypeError:
+            except Exception:  # noqa: BLE001 - whatever its __hash__ raises
                 pass  # a list, say: equal keys still find the same task, only more slowly
             return batch
 

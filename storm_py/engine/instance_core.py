@@ -82,7 +82,7 @@ class InstanceCore:
         #: what a bolt is executing, and how many of those rows wait until it may go on
         self._running: Iterator[object] | None = None
         self._put_back = 0
-        self._in = Intake(plan, settings.acking)
+        self._in = Intake(plan, settings.acking, settings.codec)
         self._tasks: dict[int, RunningTask] = {}
         acks = Acks(rng) if settings.acking else None
         hello = control.Hello(

@@ -14,7 +14,8 @@ from storm_py.api.tuples import TupleContext
 from storm_py.core.batching import Root
 from storm_py.core.plan import PhysicalPlan
 from storm_py.errors import ProtocolError
-from storm_py.wire import frames, values
+from storm_py.wire import frames
+from storm_py.wire.values import Codec
 
 from .tasks import BoltTask
 
@@ -46,8 +47,9 @@ class Marker:
 class Intake:
     """The queue of one instance; `acking` says whether tracking columns are of use here."""
 
-    def __init__(self, plan: PhysicalPlan, acking: bool) -> None:
+    def __init__(self, plan: PhysicalPlan, acking: bool, codec: Codec) -> None:
         self._plan = plan
+        self._codec = codec
         self._acking = acking
         self._contexts: dict[tuple[int, int], TupleContext] = {}
         #: What waits; the core works at its front.
@@ -65,7 +67,7 @@ class Intake:
         if frame.kind != frames.FrameKind.DATA:
             raise ProtocolError(f"frame kind {frame.kind} is not for an instance")
         runs, packed = frames.decode_data(message, frame)
-        rows = values.unpack_rows(packed)
+        rows = self._codec.unpack_rows(packed)
         contexts = [
             self._contexts.get((frame.src, stream)) or self._context(frame.src, stream)
             for stream, _ in runs

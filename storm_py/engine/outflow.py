@@ -17,8 +17,9 @@ from storm_py.core.roots import RandomBits
 from storm_py.wire import control, frames
 from storm_py.wire.acks import encode_acks
 
-from .acking import Acks, tracking_columns
+from .acking import Acks
 from .allowances import Allowances
+from .framing import data_frames
 from .links import OutboundLink
 from .port import Port
 from .settings import Settings
@@ -161,17 +162,22 @@ class Outflow:
         return self._port.clock() - self._flushed_at >= self._settings.batch_delay_secs
 
     def _frame(self, batch: OpenBatch, task: int) -> list[bytes]:
-        tracking = None
+        settings = self._settings
         tracked = batch.take_tracking() if batch.roots else None
-        if tracked is not None:
-            tracking = tracking_columns(*tracked)
         runs, rows = batch.take()
         self.transferred += len(rows)
         self.metering.sent(batch.dest, len(rows))
         if self.allowances.sent(batch.dest, len(rows)):
             self._halt()
-        return frames.encode_data(
-            self._settings.epoch, task, batch.dest, self._port.stamp(), runs, rows, tracking
+        return data_frames(
+            settings.epoch,
+            task,
+            batch.dest,
+            self._port.stamp(),
+            runs,
+            rows,
+            tracked,
+            settings.max_frame_bytes,
         )
 
     def _ack_frames(self) -> list[bytes]:

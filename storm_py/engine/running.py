@@ -126,6 +126,7 @@ class RunningTask:
             acks,
             None if acks is None or spec.kind == "bolt" else Roots(task, acks.rng),
             self.pending,
+            settings.codec,
         )
         self.component_id = component_id
         self.hooks = Hooks(component_id, task, clock)

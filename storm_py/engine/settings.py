@@ -12,6 +12,9 @@ from typing import Any
 from storm_py.config import Config
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.pressure import Limits
+from storm_py.errors import ConfigError
+from storm_py.imports import NotImportable, resolve_serializer
+from storm_py.wire.values import PLAIN, Codec, Serializer
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,15 @@ class Settings:
     spout_wait_secs: float
     acking: bool
     worker_port: int
+    codec: Codec = PLAIN
     epoch: int = 1
 
     @classmethod
     def of(cls, conf: Mapping[str, Any], worker_port: int) -> Settings:
-        """The settings in a validated configuration with all defaults."""
+        """The settings in a validated configuration with all defaults.
+
+        Raises ConfigError if a registered serializer is not found.
+        """
         return cls(
             conf=conf,
             batch_rows=conf[Config.STORM_PY_BATCH_ROWS],
@@ -42,7 +49,18 @@ class Settings:
             spout_wait_secs=conf[Config.STORM_PY_SPOUT_WAIT_MS] / 1000,
             acking=conf[Config.TOPOLOGY_ACKER_EXECUTORS] != 0,
             worker_port=worker_port,
+            codec=codec_of(conf),
         )
+
+
+def codec_of(conf: Mapping[str, Any]) -> Codec:
+    """What values a topology may exchange; imports its registered classes and their functions."""
+    key = Config.STORM_PY_SERIALIZERS
+    try:
+        found = [Serializer(*resolve_serializer(paths)) for paths in conf[key]]
+    except NotImportable as error:
+        raise ConfigError(f"{key}: {error}") from error
+    return Codec(found, conf[Config.STORM_PY_FALL_BACK_ON_PICKLE])
 
 
 def limits(conf: Mapping[str, Any]) -> Limits:

@@ -44,7 +44,9 @@ _ARRAY32: Final = struct.Struct(">BI")
 FLAG_TRACKED: Final = 0x01
 FLAG_MULTI: Final = 0x02
 
-#: Bytes of the payload that are not rows, at most, for a frame with one run.
+#: What each run of rows of one stream takes.
+RUN_BYTES: Final = _RUN.size
+#: Bytes of a frame with one run and without tracking that are not rows.
 FRAME_OVERHEAD_BYTES: Final = FRAME_HEADER.size + _RUNS.size + _RUN.size + _ARRAY32.size
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.integration.harness import run_local
+from storm_py import Config
+from tests.integration.harness import Outcome, reports_in, run_inline, run_local
 from tests.integration.topologies_for_tests.rows import VALUES, every_type, large, too_large
+from tests.value_types import Cash
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -63,9 +67,25 @@ def test_an_error_at_emit_that_nobody_heeds_ends_the_instance() -> None:
         assert "self.collector.emit(" in error.traceback
 
 
-def test_values_of_every_type() -> None:
-    outcome = run_local(every_type(), workers=2)
+def everything() -> Config:
+    """A class with a serializer, and the rest pickled."""
+    conf = Config({Config.STORM_PY_FALL_BACK_ON_PICKLE: True})
+    conf.register_serialization(Cash, Cash.to_bytes, Cash.from_bytes)
+    return conf
+
+
+def check_every_type(outcome: Outcome, reports: list[dict[str, Any]]) -> None:
     outcome.check_clean()
-    reports = sorted(outcome.reports("value"), key=lambda report: int(report["index"]))
+    reports = sorted(reports, key=lambda report: int(report["index"]))
     assert [report["index"] for report in reports] == list(range(len(VALUES)))
     assert [report["shown"] for report in reports if not report["same"]] == []
+
+
+def test_values_of_every_type() -> None:
+    outcome = run_local(every_type(), workers=2, conf=everything())
+    check_every_type(outcome, outcome.reports("value"))
+
+
+def test_values_of_every_type_in_one_thread(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = run_inline(every_type(), everything())
+    check_every_type(outcome, reports_in(iter(capsys.readouterr().out.splitlines()), "value"))

@@ -24,7 +24,7 @@ from storm_py.config import (
 
 ROOT = Path(__file__).parents[2]
 
-EXPECTED_DEFAULTS = {
+EXPECTED_DEFAULTS: dict[str, object] = {
     "topology.name": None,
     "topology.workers": 1,
     "topology.tasks": None,
@@ -50,6 +50,7 @@ EXPECTED_DEFAULTS = {
     "storm_py.spout.wait.ms": 10,
     "storm_py.stuck.secs": 30,
     "storm_py.fall.back.on.pickle": False,
+    "storm_py.serializers": [],
     "storm_py.drain.timeout.secs": 30,
 }
 

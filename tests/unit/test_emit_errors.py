@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 from storm_py import EmitError, Values
@@ -15,7 +16,8 @@ from tests.producer import STYLES, words
 WHERE = "component 'source', stream 'default'"
 PLAIN = (
     "; emit plain values (str, bytes, numbers, None, lists, dicts, tuples, sets, dates, Decimal, "
-    "UUID)"
+    "UUID), Enum members, dataclasses or numpy arrays, or register a serializer for the class with "
+    "Config.register_serialization"
 )
 MISTAKES: list[tuple[str, object, str]] = [
     (
@@ -50,6 +52,14 @@ MISTAKES: list[tuple[str, object, str]] = [
     ),
 ]
 
+
+def nested(depth: int) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 NO_LISTS: list[Any] = ["ab", b"ab", 12, None, {"word": 1, "n": 2}, {1, 2}, iter("ab")]
 MISTAKES += [
     (
@@ -60,6 +70,15 @@ MISTAKES += [
     )
     for wrong in NO_LISTS
 ]
+
+
+class Moody(str):
+    """A text that refuses to be looked up."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        raise LookupError
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -95,14 +114,29 @@ def test_direct_mistakes(style: str, stream: str, values: Any, text: str) -> Non
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_a_key_that_cannot_be_one(style: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        (memoryview(b"ab"), "memoryview"),
+        (np.zeros(2), "numpy.ndarray"),
+        (np.timedelta64(5), "numpy.timedelta64 (without a unit)"),
+        (nested(400), "list (nested too deeply)"),
+    ],
+)
+def test_a_key_that_cannot_be_one(style: str, key: object, kind: str) -> None:
     producer = words(style)
     with pytest.raises(EmitError) as caught:
-        producer.on("default", [memoryview(b"ab"), 1])
+        producer.on("default", [key, 1])
     assert str(caught.value) == (
-        f"{WHERE}: grouping field(s) word hold a value of type memoryview, which cannot be a key"
+        f"{WHERE}: grouping field(s) word hold a value of type {kind}, which cannot be a key"
     )
     assert producer.received() == {}
+
+
+def test_a_key_whose_hash_fails_goes_where_its_equals_go() -> None:
+    first = words().on("default", [Moody("a"), 1])
+    producer = words()
+    assert producer.on("default", [Moody("a"), 1]) == first == producer.on("default", ["a", 1])
 
 
 @pytest.mark.parametrize("stream", ["default", "side", "picked", "unheard"])

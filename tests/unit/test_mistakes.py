@@ -351,8 +351,7 @@ MISTAKES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def user_code_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def forget_user_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run in a folder of its own, and let no row see the modules of another."""
     monkeypatch.chdir(tmp_path)
     path, modules = list(sys.path), set(sys.modules)
@@ -362,6 +361,9 @@ def user_code_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
         file = getattr(sys.modules[name], "__file__", None) or ""
         if file.startswith(str(tmp_path)):
             del sys.modules[name]
+
+
+user_code_is_forgotten = pytest.fixture(autouse=True)(forget_user_code)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.id)

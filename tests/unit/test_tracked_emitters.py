@@ -297,7 +297,7 @@ def test_without_acking_a_message_id_is_acked_and_no_column_made() -> None:
 
 @pytest.mark.parametrize("n", [1, 255, 66000])
 def test_a_row_may_belong_to_many_trees(n: int) -> None:
-    producer = Producer("bolt", ONE)
+    producer = Producer("bolt", ONE, max_row_bytes=2_000_000)
     inputs = [{root: root} for root in range(1, n + 1)]
     held = [tracked(ids) for ids in inputs]
     producer.emit([1, 2], held)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import enum
 import math
 import struct
 import uuid
 from collections import Counter, OrderedDict, defaultdict, namedtuple
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from zoneinfo import ZoneInfo
 
@@ -23,56 +22,11 @@ from hypothesis import strategies as st
 from storm_py import Values
 from storm_py.errors import ProtocolError
 from storm_py.wire.values import UnserialisableValue, new_packer, pack_slowly, unpack_rows
-from tests.strategies import damaged, peak_bytes, row_values
+from tests.strategies import all_values, damaged, peak_bytes, row_values
+from tests.travel import packed, same, travelled, unpacked
 
 pack = new_packer()
 Wrap = Callable[[object], object]
-
-
-def packed(row: list[object]) -> bytes:
-    """A row as the emit functions pack it."""
-    try:
-        return pack(row)
-    except Exception:  # noqa: BLE001 - whatever the fast packer dislikes goes the slow way
-        return pack_slowly(row, pack)
-
-
-def unpacked(*packed_rows: bytes) -> list[list[object]]:
-    return unpack_rows(struct.pack(">BI", 0xDD, len(packed_rows)) + b"".join(packed_rows))
-
-
-def travelled(value: object) -> object:
-    ((result,),) = unpacked(packed([value]))
-    return result
-
-
-def same(a: object, b: object) -> bool:
-    """Equal, and of the same types all the way down."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return same(list(a.items()), list(b.items()))
-    if isinstance(a, (set, frozenset)):
-        return a == b and sorted(map(repr, map(type, a))) == sorted(map(repr, map(type, b)))
-    return a == b
-
-
-class Colour(str, enum.Enum):  # noqa: UP042 - its __str__ differs from the value
-    RED = "red"
-
-    def __str__(self) -> str:
-        return "not the value"
-
-
-class Level(enum.IntEnum):
-    HIGH = 3
-    HUGE = 2**70
-
-
-class Plain(enum.Enum):
-    ONE = 1
 
 
 class Name(str):
@@ -90,25 +44,25 @@ class Box(frozenset[object]):
 Point = namedtuple("Point", "x y")
 
 
-@dataclass(frozen=True)
-class Money:
-    cents: int
+class Cash:
+    def __init__(self, cents: int) -> None:
+        self.cents = cents
 
 
 class TestRoundTrip:
     @settings(max_examples=150)
-    @given(row_values)
+    @given(all_values)
     def test_any_supported_value(self, value: object) -> None:
         assert same(travelled(value), value)
 
     @settings(max_examples=50)
-    @given(row_values)
+    @given(all_values)
     def test_the_slow_way_gives_the_same(self, value: object) -> None:
         ((result,),) = unpacked(pack_slowly([value], pack))
         assert same(result, value)
 
     @settings(max_examples=50)
-    @given(st.lists(st.lists(row_values, max_size=2), max_size=3))
+    @given(st.lists(st.lists(all_values, max_size=2), max_size=3))
     def test_rows_stay_in_order_and_apart(self, rows: list[list[object]]) -> None:
         assert same(unpacked(*map(packed, rows)), rows)
 
@@ -166,10 +120,7 @@ class TestSubclasses:
     @pytest.mark.parametrize(
         ("value", "plain"),
         [
-            (Colour.RED, "red"),
             (Name("ann"), "ann"),
-            (Level.HIGH, 3),
-            (Level.HUGE, 2**70),
             (Point(1, 2), (1, 2)),
             (Point(2**70, Point(1, 2)), (2**70, (1, 2))),
             (OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
@@ -181,7 +132,6 @@ class TestSubclasses:
             (Box({1, 2**70}), frozenset({1, 2**70})),
             (bytearray(b"ab"), b"ab"),
             (memoryview(b"ab"), b"ab"),
-            ({Colour.RED: Level.HIGH}, {"red": 3}),
         ],
     )
     def test_arrive_as_their_base(self, value: object, plain: object, deep: bool) -> None:
@@ -198,8 +148,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("row", "text"),
         [
-            ([Money(5)], "value[0] of type tests.unit.test_values.Money cannot be serialised"),
-            ([1, Plain.ONE], "value[1] of type tests.unit.test_values.Plain cannot be serialised"),
+            ([Cash(5)], "value[0] of type tests.unit.test_values.Cash cannot be serialised"),
+            ([1, Fraction(1, 3)], "value[1] of type fractions.Fraction cannot be serialised"),
             (["a", [1, {"key": object()}]], "value[1][1]['key'] of type object cannot be"),
             ([({1, (2, range(3))},)], "[1] of type range cannot be serialised"),
             ([{(1, 2): {3: len}}], "value[0][(1, 2)][3] of type builtin_function_or_method"),
@@ -270,14 +220,14 @@ class TestAnyBytes:
             decodes(ext(code & 127, data))
             decodes(b"\xc7" + bytes([len(data), code & 255]) + data)
 
-    @settings(max_examples=100)
-    @given(st.integers(1, 11), row_values)
+    @settings(max_examples=200)
+    @given(st.integers(1, 18), row_values)
     def test_extensions_with_other_content(self, code: int, value: object) -> None:
         decodes(ext(code, packed([value])))
         decodes(ext(code, packed([value, value, value])))
 
     @settings(max_examples=100)
-    @given(st.lists(row_values, max_size=2), st.data())
+    @given(st.lists(all_values, max_size=2), st.data())
     def test_damaged(self, row: list[object], data: st.DataObject) -> None:
         decodes(data.draw(damaged(packed(row))))
 

@@ -8,7 +8,11 @@ import random
 import uuid
 from collections.abc import Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
 
 from storm_py import (
     BaseBasicBolt,
@@ -23,6 +27,7 @@ from storm_py import (
     TopologyContext,
     Tuple,
 )
+from tests.value_types import Cash, Colour, Level, Money, Slotted
 
 from .reporting import report
 
@@ -47,6 +52,16 @@ VALUES: list[object] = [
     Decimal("1.10"),
     uuid.UUID(int=2**127),
     1 - 2j,
+    dt.datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"), fold=1),
+    [Colour.RED, {Colour.RED: Level.HUGE}],
+    Level.HIGH,
+    Money(5, Colour.BLUE),
+    [Slotted("a"), Money(2**70, (1, {Slotted("b")}))],
+    np.float32(0.5),
+    {np.int64(1): [np.str_("a")]},
+    Cash(7),
+    [(Cash(8),)],
+    Fraction(1, 3),
 ]
 
 
