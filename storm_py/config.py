@@ -136,8 +136,9 @@ _ALL_KEYS: Final = (
         False,
         _boolean(),
         "",
-        "Log every emitted tuple with task, component, stream and values. Accepted, without "
-        "effect yet.",
+        "Log every emitted tuple: component, task, stream, the tasks it goes to, and its values, "
+        "cut to 500 characters. At INFO, to the log of the instance; with --inline to the "
+        "terminal. For a single component, set it there.",
         "false",
     ),
     _key(

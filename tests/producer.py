@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from storm_py.core.batching import Batcher, OpenBatch
@@ -10,7 +10,18 @@ from storm_py.core.pending import PendingTuples
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.emitters import TaskOutput
 from storm_py.wire import frames
-from tests.builders import DIRECT, SHUFFLE, Rows, bolt, by, in_words, key_groups, plan_of, spout
+from tests.builders import (
+    DIRECT,
+    SHUFFLE,
+    Rows,
+    bolt,
+    by,
+    in_words,
+    key_groups,
+    plan_of,
+    scatters,
+    spout,
+)
 
 STYLES = ["spout", "bolt", "basic"]
 Received = dict[int, list[tuple[str, list[object]]]]
@@ -26,6 +37,7 @@ class Producer:
         rows: int = 4,
         nbytes: int = 4096,
         max_row_bytes: int = 50_000,
+        log: Callable[[str], None] | None = None,
     ) -> None:
         self.streams = plan.topology.components["source"].streams
         self.task = plan.tasks_of("source")[0]
@@ -33,12 +45,13 @@ class Producer:
         self.frames: list[Rows] = []
         self.sizes: list[int] = []
         self.style = style
+        targets = plan.targets("source", plan.worker_of(self.task), scatters(plan, "source"))
         self.output = TaskOutput(
             "source",
             self.task,
             style,
             self.streams,
-            plan.targets("source"),
+            targets,
             self.batcher,
             key_groups(plan),
             max_row_bytes,
@@ -46,6 +59,7 @@ class Producer:
             None,
             None,
             PendingTuples(None, None, 0.0),
+            log,
         )
         self.emit = self.output.emit
         self.emit_direct = self.output.emit_direct
@@ -84,7 +98,7 @@ class Producer:
         return found
 
 
-def words(style: str = "spout", **bounds: int) -> Producer:
+def words(style: str = "spout", **bounds: Any) -> Producer:
     """A producer of (word, n), counted by two tasks, with a side stream and a direct one."""
     plan = plan_of(
         spout("source", "word n; side: value; picked!: value; unheard: value"),

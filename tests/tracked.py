@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 
-from storm_py.api.grouping import GroupingKind
+from storm_py.api.grouping import KEYED, GroupingKind
 from storm_py.api.spec import StreamInfo
 from storm_py.api.tuples import Fields, TrackedTuple, TupleContext
 from storm_py.core.batching import Batcher, OpenBatch
@@ -20,6 +21,7 @@ from storm_py.core.routing import Router, Target
 from storm_py.engine.acking import Acks, tracking_columns
 from storm_py.engine.emitters import TaskOutput
 from storm_py.wire import frames, values
+from tests.builders import Scatter
 
 TASK, GROUPS = 4, 64
 CONTEXT = TupleContext("words", "default", 1, Fields("word"))
@@ -37,15 +39,24 @@ Targets = Mapping[str, Sequence[Target]]
 
 
 def target(component: str, kind: GroupingKind) -> Target:
-    """A subscription of a component; a fields grouping is by the first field."""
-    return Target(component, kind, CONSUMERS[component], (0,) if kind.value == "FIELDS" else ())
+    """A subscription of a component; keys are the first field, the last task is the local one."""
+    tasks = CONSUMERS[component]
+    near = tasks[-1:] if kind is GroupingKind.LOCAL_OR_SHUFFLE else ()
+    custom = Scatter(tasks) if kind is GroupingKind.CUSTOM else None
+    return Target(component, kind, tasks, (0,) if kind in KEYED else (), near, custom)
 
 
 class Producer:
     """One task's output with acking on; `received` reads back the frames it made."""
 
     def __init__(
-        self, style: str, targets: Targets, seed: int = 1, rows: int = 3, acking: bool = True
+        self,
+        style: str,
+        targets: Targets,
+        seed: int = 1,
+        rows: int = 3,
+        acking: bool = True,
+        log: Callable[[str], None] | None = None,
     ) -> None:
         self.received: dict[int, list[Row]] = {dest: [] for dest in DESTS}
         self.multi_frames = self.plain_frames = 0
@@ -65,6 +76,7 @@ class Producer:
             self.acks if acking else None,
             Roots(TASK, self.acks.rng) if acking and style == "spout" else None,
             self.pending,
+            log,
         )
         self.emit: Callable[..., tuple[int, ...]] = self.output.emit
         self.emit_direct: Callable[..., None] = self.output.emit_direct
@@ -114,6 +126,9 @@ class Plain:
     def __init__(self, targets: Targets, seed: int, roots: bool = False) -> None:
         self._rng = random.Random(seed)
         self._roots = Roots(TASK, self._rng) if roots else None
+        targets = deepcopy(
+            targets
+        )  # custom groupings remember: these are no business of a Producer
         self._targets = targets
         self._router = Router(
             {name: found for name, found in targets.items() if name != "picked"}, GROUPS, TASK

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from fractions import Fraction
+from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
@@ -33,6 +34,16 @@ class UnhashableKey(TypeError):
 def key_hash(values: Sequence[object]) -> int:
     """A 32-bit hash of a key's canonical encoding."""
     return crc32(b"".join([canonical(value) for value in values]))
+
+
+def second_hash(values: Sequence[object]) -> int:
+    """A 32-bit hash of the same encoding that tells nothing about the first.
+
+    Not a CRC begun differently: that would differ from the first by a constant per length, and so
+    pair the same tasks with each other for all keys.
+    """
+    encoded = b"".join([canonical(value) for value in values])
+    return int.from_bytes(blake2b(encoded, digest_size=4).digest(), "little")
 
 
 def group_of(values: Sequence[object], key_groups: int) -> int:

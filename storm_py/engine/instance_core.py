@@ -15,11 +15,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import length_hint
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from storm_py.api.tuples import TupleContext
 from storm_py.core.batching import OpenBatch, Root
-from storm_py.core.plan import PhysicalPlan
+from storm_py.core.plan import NO_CUSTOM, CustomGroupings, PhysicalPlan
 from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
 from storm_py.wire import control, frames, values
@@ -49,6 +50,9 @@ class Port(Protocol):
 
     def report(self, error: control.ErrorReport) -> None:
         """Tell the operator about an exception."""
+
+    def log(self, text: str) -> None:
+        """Write a line to the log of this instance, at INFO."""
 
     def ended(self, wave: int, failed: bool) -> None:
         """Every task of this executor has ended under this wave."""
@@ -89,8 +93,9 @@ class InstanceStatistics:
 class InstanceCore:
     """The tasks of one executor of a plan.
 
-    `components` holds one object per task. The core is connected to its stream manager by
-    `connect`, after which `linked` becomes true once that answers.
+    `components` holds one object per task, `groupings` a task's custom groupings where it has any.
+    The core is connected to its stream manager by `connect`, after which `linked` becomes true once
+    that answers.
     """
 
     def __init__(
@@ -102,6 +107,7 @@ class InstanceCore:
         settings: Settings,
         port: Port,
         rng: RandomBits,
+        groupings: Mapping[int, CustomGroupings] = MappingProxyType({}),
     ) -> None:
         executor = plan.executor(executor_id)
         self.component_id = executor.component_id
@@ -122,7 +128,7 @@ class InstanceCore:
         self._wave = 1
         self._active = False
         self._executed = self._transferred = 0
-        self._heeded = self._heeded_tasks()
+        self._heeded = self._heeded_tasks(executor.worker)
         self._pressured: set[int] = set()
         self._contexts: dict[tuple[int, int], TupleContext] = {}
         self._credits: dict[int, list[int]] = {}
@@ -146,19 +152,22 @@ class InstanceCore:
                 port.report,
                 self._acks,
                 now,
+                groupings.get(task, NO_CUSTOM),
+                port.log,
             )
             for task in executor.tasks
         }
         self._spouts = [t for t in self._tasks.values() if isinstance(t, SpoutTask)]
 
-    def _heeded_tasks(self) -> frozenset[int]:
+    def _heeded_tasks(self, worker: int) -> frozenset[int]:
         """The tasks whose pressure stops us: all we send to, but not round a cycle for a bolt."""
         plan, me = self._plan, self.component_id
         return frozenset(
             task
-            for component in plan.downstream(me)
-            if not plan.in_cycle(me, component)
-            for task in plan.tasks_of(component)
+            for targets in plan.targets(me, worker).values()
+            for target in targets
+            if not plan.in_cycle(me, target.component_id)
+            for task in target.candidates
         )
 
     # ---- life ----------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ task: how to run rows, whether the task has ended, and its outputs. Pure.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -18,37 +17,22 @@ from storm_py.config import Config
 from storm_py.core.aligner import Aligner
 from storm_py.core.batching import Batcher, OpenBatch, Root
 from storm_py.core.pending import PendingTuples
-from storm_py.core.plan import PhysicalPlan
+from storm_py.core.plan import NO_CUSTOM, CustomGroupings, PhysicalPlan
 from storm_py.core.roots import Roots
 from storm_py.errors import EmitError, FailedException, ReportedFailedException
 from storm_py.wire.acks import AckResults
 from storm_py.wire.control import ErrorReport
 
 from .acking import Acks
+from .custom import preparations
 from .emitters import TaskOutput
 from .settings import Settings
+from .user_error import UserError as UserError
 
 Report = Callable[[ErrorReport], None]
 
 #: What user code may end with; sys.exit() in a bolt is a mistake to show, not an orderly end.
 _FROM_USER_CODE = (Exception, SystemExit)
-
-
-class UserError(Exception):
-    """Raised when user code raised: where, and what; the cause is the user's exception."""
-
-    def __init__(self, component: str, task: int, where: str, error: BaseException) -> None:
-        super().__init__(f"{component} (task {task}), {where}: {type(error).__name__}: {error}")
-        self.component = component
-        self.task = task
-        self.where = where
-        self.error = error
-
-    def report(self, fatal: bool) -> ErrorReport:
-        """The record that tells the operator."""
-        text = "".join(traceback.format_exception(self.error))
-        message = f"{type(self.error).__name__}: {self.error}"
-        return ErrorReport(self.component, self.task, self.where, message, text, fatal)
 
 
 class Collector:
@@ -94,6 +78,8 @@ class RunningTask:
         report: Report,
         acks: Acks | None,
         now: float,
+        groupings: CustomGroupings = NO_CUSTOM,
+        log: Callable[[str], None] | None = None,
     ) -> None:
         component_id = plan.task_to_component[task]
         executor = next(e for e in plan.executors if task in e.tasks)
@@ -124,12 +110,13 @@ class RunningTask:
             settings.batch_rows,
             min(settings.batch_bytes, settings.max_frame_bytes),
         )
+        self._targets = plan.targets(component_id, executor.worker, groupings)
         self.output = TaskOutput(
             component_id,
             task,
             self._style_of(component),
             spec.streams,
-            plan.targets(component_id),
+            self._targets,
             batcher,
             settings.key_groups,
             settings.max_frame_bytes,
@@ -137,6 +124,7 @@ class RunningTask:
             acks,
             None if acks is None or spec.kind == "bolt" else Roots(task, acks.rng),
             self.pending,
+            log if self.conf[Config.TOPOLOGY_DEBUG] else None,
         )
         self.component_id = component_id
 
@@ -144,7 +132,12 @@ class RunningTask:
         return "spout"
 
     def open(self) -> None:
-        """Call open or prepare."""
+        """Prepare custom groupings, then call open or prepare."""
+        for where, prepare in preparations(self.component_id, self._targets, self.context):
+            self._call(where, prepare)
+        self._open()
+
+    def _open(self) -> None:
         raise NotImplementedError
 
     def close(self) -> None:
@@ -181,7 +174,7 @@ class SpoutTask(RunningTask):
         self._spout = component
         self._burst_calls = 1
 
-    def open(self) -> None:
+    def _open(self) -> None:
         collector: Any = _SpoutCollector(self, self.output, self.report_error)
         self._call("open", self._spout.open, self.conf, self.context, collector)
 
@@ -296,7 +289,7 @@ class BoltTask(RunningTask):
     def _style_of(self, component: object) -> str:
         return "basic" if isinstance(component, BaseBasicBolt) else "bolt"
 
-    def open(self) -> None:
+    def _open(self) -> None:
         if isinstance(self._bolt, BaseBasicBolt):
             self._call("prepare", self._bolt.prepare, self.conf, self.context)
         else:
