@@ -48,17 +48,18 @@ def by_two(*fields: str) -> Grouping:
 
 
 class Scatter(CustomStreamGrouping):
-    """A custom grouping with a memory: 0, 1, 2, ... tasks, some of them twice, nobody at times."""
+    """A custom grouping with a memory: one or more tasks, some of them twice, nobody at times."""
 
-    def __init__(self, tasks: Sequence[int], start: int = 0) -> None:
+    def __init__(self, tasks: Sequence[int]) -> None:
         self.tasks = list(tasks)
-        self.calls = start
+        self.calls = 0
 
     def choose_tasks(self, task_id: int, values: list[Any]) -> Sequence[int]:
         """Those that the number of calls, the task and the width of the row lead to."""
         self.calls += 1
         first = task_id + len(values)
-        return [self.tasks[(first + 2 * n) % len(self.tasks)] for n in range(self.calls % 4)]
+        count = (3, 2, 0, 1)[self.calls % 4]
+        return [self.tasks[(first + 2 * n) % len(self.tasks)] for n in range(count)]
 
 
 def scatters(plan: PhysicalPlan, component: str) -> dict[tuple[str, str], CustomStreamGrouping]:

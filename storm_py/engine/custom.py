@@ -49,7 +49,7 @@ def chooser(
             raise EmitError(
                 f"{who} raised {type(error).__name__}: {error} (emitting task {task})"
             ) from error
-        if not isinstance(answer, Sequence) or isinstance(answer, (str, bytes, bytearray)):
+        if not isinstance(answer, (list, tuple)) and not _is_sequence(answer):
             forgot = "; did it forget to return them?" if answer is None else ""
             raise EmitError(
                 f"{who} returned {a_type(answer)}; expected a list of {known}, empty for nobody"
@@ -68,6 +68,10 @@ def chooser(
         return chosen, tuple(answer)
 
     return choose
+
+
+def _is_sequence(answer: object) -> bool:
+    return isinstance(answer, Sequence) and not isinstance(answer, (str, bytes, bytearray))
 
 
 def preparations(
