@@ -9,7 +9,7 @@ from __future__ import annotations
 from .api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
 from .api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
 from .api.context import TopologyContext
-from .api.grouping import Grouping, GroupingKind
+from .api.grouping import CustomStreamGrouping, Grouping, GroupingKind
 from .api.hooks import (
     BaseTaskHook,
     BoltAckInfo,
@@ -60,6 +60,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [  # noqa: RUF022 - grouped by purpose
     # building
     "BoltDeclarer",
+    "CustomStreamGrouping",
     "Grouping",
     "GroupingKind",
     "OutputFieldsDeclarer",

@@ -18,7 +18,17 @@ from typing import Any, Final, TypeAlias, TypeVar
 from .errors import ConfigError, a_type, did_you_mean
 from .imports import NotImportable, name_serializers, path_of, resolve_serializer
 
-__all__ = ["KEYS", "Config", "Key", "defaults", "markdown", "merge", "parse_assignment", "validate"]
+__all__ = [
+    "KEYS",
+    "Config",
+    "Key",
+    "configuration",
+    "defaults",
+    "markdown",
+    "merge",
+    "parse_assignment",
+    "validate",
+]
 
 _T = TypeVar("_T")
 
@@ -165,8 +175,9 @@ _ALL_KEYS: Final = (
         False,
         _boolean(),
         "",
-        "Log every emitted tuple with task, component, stream and values. Accepted, without "
-        "effect yet.",
+        "Log every emitted tuple: component, task, stream, the tasks it goes to, and its values, "
+        "cut to 500 characters. At INFO, to the log of the instance; with --inline to the "
+        "terminal. For a single component, set it there.",
         "false",
     ),
     _key(
@@ -467,6 +478,20 @@ def merge(*layers: Mapping[str, object] | None) -> dict[str, object]:
     return merged
 
 
+def configuration(
+    topology: Mapping[str, object] | None, command_line: Mapping[str, object] | None
+) -> dict[str, object]:
+    """Return the whole configuration of a topology, checked: what every component starts from.
+
+    The defaults, overridden by what the topology's file sets, overridden by the command line: it is
+    the same order in which Storm's submit puts ``-c`` over the conf of the program. A component's
+    own configuration overrides all of it, when its tasks start. Raises ConfigError.
+    """
+    conf = merge(defaults(), topology, command_line)
+    validate(conf)
+    return conf
+
+
 def validate(conf: Mapping[str, object]) -> None:
     """Check every key and value of one layer or of all of them merged.
 
@@ -527,9 +552,19 @@ def markdown() -> str:
         "<!-- Generated from storm_py/config.py; change it there, then write this file with",
         "     python -c 'from storm_py.config import markdown; print(markdown(), end=\"\")' -->",
         "",
-        "Set a key with `-c key=value` on the command line (the value is read as JSON if it is",
-        "JSON), or for one component with `add_configuration` on what `set_spout` and `set_bolt`",
-        "return, which overrides its `get_component_configuration`, which overrides the rest.",
+        "Each of these overrides what stands above it:",
+        "",
+        "1. the defaults below;",
+        "2. the topology's file, whose function returns `(builder, conf)`: the topology, and a",
+        "   `Config` or a dict;",
+        "3. the command line: `-c key=value`, where the value is read as JSON if it is JSON, and",
+        "   options of their own such as `--workers`;",
+        "4. one component's `get_component_configuration`;",
+        "5. for one component, `add_configuration` on what `set_spout` and `set_bolt` return.",
+        "",
+        "So what you type wins over what the file says, as with Storm's `-c`, but for what a",
+        "component needs for itself.",
+        "",
         "Keys that Storm has keep Storm's name; keys of this project begin with `storm_py.`.",
         "Any other key is the topology's own, unless it looks like one of these misspelt.",
         "",

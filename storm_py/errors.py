@@ -60,8 +60,9 @@ class TopologyLoadError(StormPyError):
 class EmitError(StormPyError):
     """Raised when an emit names an undeclared stream, has the wrong width or cannot be serialised.
 
-    Breaking the rules of direct streams and emitting after the end of input belong here too. It
-    is raised inside the user's own call, so that the traceback shows the guilty line.
+    Breaking the rules of direct streams, emitting after the end of input and a custom grouping that
+    raises or chooses what is no task of its bolt belong here too. It is raised inside the user's
+    own call, so that the traceback shows the guilty line.
     """
 
 

@@ -10,6 +10,7 @@ with processes, is `storm_py.local`; both tell an `Observer` what happens and re
 from __future__ import annotations
 
 import bdb
+import logging
 import random
 import signal
 import threading
@@ -18,9 +19,8 @@ from collections.abc import Mapping
 from types import FrameType, TracebackType
 from typing import Any, Final
 
-import cloudpickle
-
-from storm_py.api.spec import ComponentSpec, StormTopology
+from storm_py.api.spec import StormTopology
+from storm_py.components import pack, unpack
 from storm_py.config import Config
 from storm_py.core.plan import PhysicalPlan, make_plan
 from storm_py.engine.instance_core import InstanceCore
@@ -29,7 +29,6 @@ from storm_py.engine.settings import Settings, limits, max_timeout_secs
 from storm_py.engine.stream_manager_core import StreamManagerCore, instance_peer
 from storm_py.engine.system import system_topology, users_part
 from storm_py.engine.tasks import UserError
-from storm_py.errors import InvalidTopologyException, a_type
 from storm_py.run import ComponentFigures, Observer, Phase, RunResult, Snapshot
 from storm_py.transport.memory import MemoryTransport
 from storm_py.wire.control import ErrorReport
@@ -59,6 +58,9 @@ class _Port:
 
     def report(self, error: ErrorReport) -> None:
         self._run.report(error)
+
+    def log(self, text: str) -> None:
+        self._run.log(text)
 
     def ended(self, wave: int, failed: bool) -> None:
         self._run.ended[self._peer] = failed
@@ -134,21 +136,22 @@ class InlineRun:
         self._lost: list[str] = []
 
     def _make_cores(self, plan: PhysicalPlan) -> dict[str, InstanceCore]:
-        packed = {spec.id: _pack(spec) for spec in self._topology.components.values()}
+        packed = pack(self._topology)
         cores = {}
         for executor in plan.executors:
             peer = instance_peer(executor.id)
             spec = self._topology.components[executor.component_id]
-            objects = {task: _unpack(spec, packed[spec.id]) for task in executor.tasks}
+            objects = {task: unpack(spec, packed[spec.id]) for task in executor.tasks}
             cores[peer] = InstanceCore(
                 plan,
                 executor.id,
                 1,
-                objects,
+                {task: own.component for task, own in objects.items()},
                 self._settings,
                 _Port(self, peer),
                 random.Random(),
                 _WakeUp(self._woken),
+                {task: own.groupings for task, own in objects.items()},
             )
         return cores
 
@@ -158,6 +161,10 @@ class InlineRun:
             raise KeyboardInterrupt
         self._errors += 1
         self._observer.error(error)
+
+    def log(self, text: str) -> None:
+        """Show a line that goes to an instance's log elsewhere: here it has none."""
+        self._observer.log(logging.INFO, "", text)
 
     # ---- the run -------------------------------------------------------------------------------
 
@@ -354,39 +361,3 @@ class InlineRun:
                 )
             )
         return tuple(figures)
-
-
-# ---- a copy of the user's object for each task -------------------------------------------------
-
-
-def _pack(spec: ComponentSpec) -> bytes:
-    try:
-        packed: bytes = cloudpickle.dumps(spec.component)
-    except Exception as error:
-        hook = "open" if spec.kind == "spout" else "prepare"
-        raise InvalidTopologyException(
-            f"{spec.label}: {a_type(spec.component)} cannot be copied for its tasks"
-            f"{_culprit(spec.component)}: {error}; make files, sockets, threads and locks in "
-            f"{hook}(), not in __init__"
-        ) from error
-    return packed
-
-
-def _culprit(component: object) -> str:
-    """Name the attribute that cannot be pickled, if it is one of the object's own."""
-    for name, value in getattr(component, "__dict__", {}).items():
-        try:
-            cloudpickle.dumps(value)
-        except Exception:  # noqa: BLE001 - whatever pickling it raises, it is the culprit
-            return f", because of its attribute {name!r}"
-    return ""
-
-
-def _unpack(spec: ComponentSpec, packed: bytes) -> object:
-    try:
-        return cloudpickle.loads(packed)
-    except Exception as error:
-        raise InvalidTopologyException(
-            f"{spec.label}: the copy of {a_type(spec.component)} for a task fails with "
-            f"{type(error).__name__}: {error}; see its __setstate__, __reduce__ or __init__"
-        ) from error

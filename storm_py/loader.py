@@ -2,7 +2,8 @@
 
 TOPOLOGY is ``path/file.py[:name]`` or ``package.module[:name]``; ``name``, by default
 ``topology``, is a function that takes the list of arguments and returns a ``TopologyBuilder`` or
-``StormTopology``, or such an object itself. The module is imported under its real name and never
+``StormTopology``, or a pair of that and the topology's configuration; or it is such an object or
+pair itself. The module is imported under its real name and never
 as ``__main__``, so that its classes are found again in other processes that put the same folder
 on their path. This module runs user code once, to build; it starts nothing. Every failure is a
 ``TopologyLoadError`` whose text is complete: commands print it and exit.
@@ -19,13 +20,14 @@ import pkgutil
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from .api.declarers import checked_config
 from .api.topology import StormTopology, TopologyBuilder
 from .errors import (
     ConfigError,
@@ -52,6 +54,8 @@ class LoadedTopology:
     module: str
     #: Absolute folder that has to come first on ``sys.path`` for that import.
     sys_path: str
+    #: What the file sets of the topology's configuration, checked; nothing by default.
+    conf: Mapping[str, object]
 
 
 def load(spec: str, args: list[str]) -> LoadedTopology:
@@ -78,9 +82,9 @@ def load(spec: str, args: list[str]) -> LoadedTopology:
             raise TopologyLoadError(f"{where!r} is no .py file and no module; expected {_FORMS}")
         _put_first(folder)
         module = _import_found(where)
-    topology = _topology_from(_attribute(module, name), f"{name!r} in {where}", args)
+    topology, conf = _topology_from(_attribute(module, name), f"{name!r} in {where}", args)
     run_name = module_name.rpartition(".")[2] if name == _DEFAULT_NAME else name
-    return LoadedTopology(topology, run_name, module_name, folder)
+    return LoadedTopology(topology, run_name, module_name, folder, conf)
 
 
 def _is_name(text: str) -> bool:
@@ -256,21 +260,44 @@ def _listed(names: Sequence[str], lead: str) -> str:
     return f"; {lead}: {shown}"
 
 
-def _topology_from(value: object, what: str, args: list[str]) -> StormTopology:
+def _topology_from(
+    value: object, what: str, args: list[str]
+) -> tuple[StormTopology, Mapping[str, object]]:
     if callable(value) and not isinstance(value, type):
-        value, what = _call(value, what, args), f"{what} returned"
+        value, verb = _call(value, what, args), "returned"
     else:
-        what = f"{what} is"
+        verb = "is"
+    conf: Mapping[str, object] = {}
+    if isinstance(value, tuple):
+        value, conf = _pair(value, what, verb)
     if isinstance(value, TopologyBuilder):
-        return value.create_topology()
+        return value.create_topology(), conf
     if isinstance(value, StormTopology):
-        return value
+        return value, conf
     if inspect.iscoroutine(value):
         value.close()  # it would warn that nobody awaited it
     forgot = "; did it forget to return the builder?" if value is None else ""
     raise TopologyLoadError(
-        f"{what} {a_type(value)}; expected a TopologyBuilder or StormTopology{forgot}"
+        f"{what} {verb} {a_type(value)}; expected a TopologyBuilder or StormTopology, or a pair of "
+        f"that and a configuration{forgot}"
     )
+
+
+def _pair(value: tuple[object, ...], what: str, verb: str) -> tuple[object, Mapping[str, object]]:
+    """Take (topology, configuration) apart, the second checked."""
+    kinds = TopologyBuilder | StormTopology
+    if len(value) != 2 or not isinstance(value[0], kinds) or not isinstance(value[1], Mapping):
+        found = ", ".join(a_type(each) for each in value)
+        turned = len(value) == 2 and isinstance(value[0], Mapping)
+        raise TopologyLoadError(
+            f"{what} {verb} a tuple ({found}); expected (topology, configuration): a "
+            "TopologyBuilder or StormTopology, and a Config or dict"
+            f"{', in this order' if turned else ''}"
+        )
+    try:
+        return value[0], checked_config(f"the configuration that {what} gives", value[1])
+    except InvalidTopologyException as error:
+        raise TopologyLoadError(str(error)) from error
 
 
 def _call(function: Callable[..., object], what: str, args: list[str]) -> object:

@@ -20,10 +20,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import cloudpickle
 import zmq
 
 from storm_py.api.spec import StormTopology
+from storm_py.components import pack
 from storm_py.config import Config
 from storm_py.constants import SYSTEM_TASK_ID
 from storm_py.core.plan import PhysicalPlan, make_plan
@@ -31,7 +31,6 @@ from storm_py.engine import run_core as core
 from storm_py.engine.settings import codec_of
 from storm_py.engine.system import system_topology, users_part
 from storm_py.engine.worker_core import STILLBORN
-from storm_py.errors import InvalidTopologyException
 from storm_py.run import ComponentFigures, Observer, RunResult, Snapshot
 from storm_py.runtime.folder import RunFolder, UserCode
 from storm_py.runtime.logs import last_words
@@ -65,7 +64,7 @@ class LocalRun:
     ) -> None:
         topology = system_topology(topology, conf)
         codec_of(conf)  # a serializer that is not found is an error before anything starts
-        self._components = pickle_components(topology)
+        self._components = pack(topology)
         self._plan = make_plan(topology_id, topology, conf, workers)
         self._user = UserCode(module, sys_path)
         self._observer = observer
@@ -330,21 +329,6 @@ class LocalRun:
             tuple(lost),
             None if self._log_dir is None else str(self._log_dir),
         )
-
-
-def pickle_components(topology: StormTopology) -> dict[str, bytes]:
-    """Each component's object as bytes; one that cannot travel is the user's mistake."""
-    packed = {}
-    for spec in topology.components.values():
-        try:
-            packed[spec.id] = cloudpickle.dumps(spec.component)
-        except Exception as error:
-            made_in = "open" if spec.kind == "spout" else "prepare"
-            raise InvalidTopologyException(
-                f"{spec.label} cannot be sent to another process: {error}; create what cannot be "
-                f"pickled (files, sockets, locks, generators) in {made_in}() instead of __init__()"
-            ) from error
-    return packed
 
 
 def drain_pipe(fd: int) -> None:

@@ -101,7 +101,10 @@ class Observer(Protocol):
         """User code raised, or a component could not start."""
 
     def log(self, level: int, source: str, text: str) -> None:
-        """A log record of WARNING or above; `source` says component and task."""
+        """A log record of WARNING or above; `source` says component and task.
+
+        Inline also what `topology.debug` logs, at INFO, since no instance has a file there.
+        """
 
     def output(self, source: str, line: str) -> None:
         """A line that user code printed."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from storm_py.api.grouping import Grouping, GroupingKind
+from storm_py.api.grouping import CustomStreamGrouping, Grouping, GroupingKind
 from storm_py.api.spec import ComponentSpec, StormTopology, StreamInfo
 from storm_py.api.tuples import Fields, GlobalStreamId
 from storm_py.config import Config, defaults, merge
@@ -33,11 +33,44 @@ SHUFFLE = Grouping(GroupingKind.SHUFFLE)
 ALL = Grouping(GroupingKind.ALL)
 GLOBAL = Grouping(GroupingKind.GLOBAL)
 DIRECT = Grouping(GroupingKind.DIRECT)
+NONE = Grouping(GroupingKind.NONE)
+LOCAL = Grouping(GroupingKind.LOCAL_OR_SHUFFLE)
+CUSTOM = Grouping(GroupingKind.CUSTOM)
 
 
 def by(*fields: str) -> Grouping:
     """Fields grouping."""
     return Grouping(GroupingKind.FIELDS, Fields(*fields))
+
+
+def by_two(*fields: str) -> Grouping:
+    """Partial key grouping."""
+    return Grouping(GroupingKind.PARTIAL_KEY, Fields(*fields))
+
+
+class Scatter(CustomStreamGrouping):
+    """A custom grouping with a memory: one or more tasks, some of them twice, nobody at times."""
+
+    def __init__(self, tasks: Sequence[int]) -> None:
+        self.tasks = list(tasks)
+        self.calls = 0
+
+    def choose_tasks(self, task_id: int, values: list[Any]) -> Sequence[int]:
+        """Those that the number of calls, the task and the width of the row lead to."""
+        self.calls += 1
+        first = task_id + len(values)
+        count = (3, 2, 0, 1)[self.calls % 4]
+        return [self.tasks[(first + 2 * n) % len(self.tasks)] for n in range(count)]
+
+
+def scatters(plan: PhysicalPlan, component: str) -> dict[tuple[str, str], CustomStreamGrouping]:
+    """A new `Scatter` for each custom grouping of the streams of a component."""
+    return {
+        (stream, target.component_id): Scatter(target.tasks)
+        for stream, targets in plan.targets(component).items()
+        for target in targets
+        if target.kind is GroupingKind.CUSTOM
+    }
 
 
 def spout(id: str, streams: str = "value", tasks: int = 1, executors: int = 0) -> ComponentSpec:
@@ -155,6 +188,7 @@ class FakePort:
         self.clock = clock or FakeClock()
         self.sent: list[tuple[bool, bytes]] = []
         self.reports: list[control.ErrorReport] = []
+        self.logged: list[str] = []
         self.ends: list[tuple[int, bool]] = []
         #: called at each send, as a driver does that serves control while it waits
         self.while_sending: Callable[[], object] = lambda: None
@@ -171,6 +205,10 @@ class FakePort:
     def report(self, error: control.ErrorReport) -> None:
         """Keep the report."""
         self.reports.append(error)
+
+    def log(self, text: str) -> None:
+        """Keep the line."""
+        self.logged.append(text)
 
     def ended(self, wave: int, failed: bool) -> None:
         """Keep the news."""

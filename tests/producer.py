@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from storm_py.core.batching import Batcher, OpenBatch
@@ -11,7 +11,18 @@ from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.emitters import TaskOutput
 from storm_py.wire import frames
 from storm_py.wire.values import PLAIN, Codec
-from tests.builders import DIRECT, SHUFFLE, Rows, bolt, by, in_words, key_groups, plan_of, spout
+from tests.builders import (
+    DIRECT,
+    SHUFFLE,
+    Rows,
+    bolt,
+    by,
+    in_words,
+    key_groups,
+    plan_of,
+    scatters,
+    spout,
+)
 
 STYLES = ["spout", "bolt", "basic"]
 Received = dict[int, list[tuple[str, list[object]]]]
@@ -27,7 +38,8 @@ class Producer:
         rows: int = 4,
         nbytes: int = 4096,
         max_row_bytes: int = 50_000,
-        codec: Codec | None = None,
+        codec: Codec = PLAIN,
+        log: Callable[[str], None] | None = None,
     ) -> None:
         self.streams = plan.topology.components["source"].streams
         self.task = plan.tasks_of("source")[0]
@@ -35,12 +47,13 @@ class Producer:
         self.frames: list[Rows] = []
         self.sizes: list[int] = []
         self.style = style
+        targets = plan.targets("source", plan.worker_of(self.task), scatters(plan, "source"))
         self.output = TaskOutput(
             "source",
             self.task,
             style,
             self.streams,
-            plan.targets("source"),
+            targets,
             self.batcher,
             key_groups(plan),
             max_row_bytes,
@@ -48,7 +61,8 @@ class Producer:
             None,
             None,
             PendingTuples(None, None, 0.0),
-            codec or PLAIN,
+            codec,
+            log,
         )
         self.emit = self.output.emit
         self.emit_direct = self.output.emit_direct
@@ -87,13 +101,11 @@ class Producer:
         return found
 
 
-def words(
-    style: str = "spout", rows: int = 4, nbytes: int = 4096, max_row_bytes: int = 50_000
-) -> Producer:
+def words(style: str = "spout", **bounds: Any) -> Producer:
     """A producer of (word, n), counted by two tasks, with a side stream and a direct one."""
     plan = plan_of(
         spout("source", "word n; side: value; picked!: value; unheard: value"),
         bolt("count", {"source": by("word"), "source:side": SHUFFLE}, tasks=2),
         bolt("direct", {"source:picked": DIRECT}, tasks=2),
     )
-    return Producer(plan, style, rows, nbytes, max_row_bytes)
+    return Producer(plan, style, **bounds)

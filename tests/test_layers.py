@@ -44,14 +44,15 @@ LAYERS = {
     # drivers
     "transport": Layer("errors", "zmq"),
     "loader": Layer("api config errors"),
+    "components": Layer("api errors", "cloudpickle"),
     "runtime": Layer(
-        "api core wire engine transport loader config errors constants", "cloudpickle psutil zmq"
+        "api core wire engine transport components loader config errors constants", "psutil zmq"
     ),
     "local": Layer(
-        "api core wire run engine transport runtime loader config errors constants",
-        "cloudpickle zmq",
+        "api core wire run engine transport components runtime loader config errors constants",
+        "zmq",
     ),
-    "inline": Layer("api core wire run engine transport config errors constants", "cloudpickle"),
+    "inline": Layer("api core wire run engine transport components config errors constants"),
     # the top
     "metrics": Layer("api"),
     "cli": Layer("storm_py api local inline run wire loader config errors constants", "click rich"),

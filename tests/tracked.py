@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 
-from storm_py.api.grouping import GroupingKind
+from storm_py.api.grouping import KEYED, GroupingKind
 from storm_py.api.spec import StreamInfo
 from storm_py.api.tuples import Fields, TrackedTuple, TupleContext
 from storm_py.core.batching import Batcher, OpenBatch
@@ -20,6 +21,7 @@ from storm_py.core.routing import Router, Target
 from storm_py.engine.acking import Acks, tracking_columns
 from storm_py.engine.emitters import TaskOutput
 from storm_py.wire import frames, values
+from tests.builders import Scatter
 
 TASK, GROUPS = 4, 64
 CONTEXT = TupleContext("words", "default", 1, Fields("word"))
@@ -37,8 +39,11 @@ Targets = Mapping[str, Sequence[Target]]
 
 
 def target(component: str, kind: GroupingKind) -> Target:
-    """A subscription of a component; a fields grouping is by the first field."""
-    return Target(component, kind, CONSUMERS[component], (0,) if kind.value == "FIELDS" else ())
+    """A subscription of a component; keys are the first field, the last task is the local one."""
+    tasks = CONSUMERS[component]
+    near = tasks[-1:] if kind is GroupingKind.LOCAL_OR_SHUFFLE else ()
+    custom = Scatter(tasks) if kind is GroupingKind.CUSTOM else None
+    return Target(component, kind, tasks, (0,) if kind in KEYED else (), near, custom)
 
 
 class Producer:
@@ -52,6 +57,7 @@ class Producer:
         rows: int = 3,
         acking: bool = True,
         max_row_bytes: int = 5000,
+        log: Callable[[str], None] | None = None,
     ) -> None:
         self.received: dict[int, list[Row]] = {dest: [] for dest in DESTS}
         self.multi_frames = self.plain_frames = 0
@@ -71,6 +77,7 @@ class Producer:
             self.acks if acking else None,
             Roots(TASK, self.acks.rng) if acking and style == "spout" else None,
             self.pending,
+            log=log,
         )
         self.emit: Callable[..., tuple[int, ...]] = self.output.emit
         self.emit_direct: Callable[..., None] = self.output.emit_direct
@@ -120,6 +127,9 @@ class Plain:
     def __init__(self, targets: Targets, seed: int, roots: bool = False) -> None:
         self._rng = random.Random(seed)
         self._roots = Roots(TASK, self._rng) if roots else None
+        targets = deepcopy(
+            targets
+        )  # custom groupings remember: these are no business of a Producer
         self._targets = targets
         self._router = Router(
             {name: found for name, found in targets.items() if name != "picked"}, GROUPS, TASK

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
 from .component import BaseBasicBolt, BaseComponent, BaseRichBolt, BaseRichSpout
 from .context import TopologyContext
-from .grouping import Grouping, GroupingKind
+from .grouping import CustomStreamGrouping, Grouping, GroupingKind
 from .topology import (
     BoltDeclarer,
     ComponentSpec,
@@ -31,6 +31,7 @@ __all__ = [
     "BasicOutputCollector",
     "BoltDeclarer",
     "ComponentSpec",
+    "CustomStreamGrouping",
     "Edge",
     "Fields",
     "GlobalStreamId",

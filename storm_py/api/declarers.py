@@ -17,7 +17,7 @@ from storm_py import config
 from storm_py.constants import DEFAULT_STREAM_ID, RESERVED_PREFIX
 from storm_py.errors import ConfigError, InvalidTopologyException, a_type
 
-from .grouping import Grouping, GroupingKind
+from .grouping import KEYED, CustomStreamGrouping, Grouping, GroupingKind
 from .spec import StreamInfo
 from .tuples import Fields, GlobalStreamId
 
@@ -170,13 +170,20 @@ class BoltDeclarer(ComponentDeclarer):
 
         ``fields`` is one name, a list of names or a ``Fields``.
         """
-        key = parse_fields(f"{self._draft.label}, fields grouping on {component_id!r}", fields)
-        if not key:
-            raise InvalidTopologyException(
-                f"{self._draft.label}: fields grouping on {component_id!r} names no field; "
-                "name the fields that make the key, or use global_grouping for a single task"
-            )
-        return self._subscribe(component_id, stream_id, Grouping(GroupingKind.FIELDS, key))
+        return self._subscribe_by_key(GroupingKind.FIELDS, component_id, fields, stream_id)
+
+    def partial_key_grouping(
+        self,
+        component_id: str,
+        fields: str | Iterable[str],
+        stream_id: str = DEFAULT_STREAM_ID,
+    ) -> Self:
+        """Send tuples with equal values of ``fields`` to two tasks, evening out frequent keys.
+
+        Every emitting task sends each tuple to that one of its key's two tasks which it has sent
+        fewer tuples to; so what is counted per key must be added up once more behind this bolt.
+        """
+        return self._subscribe_by_key(GroupingKind.PARTIAL_KEY, component_id, fields, stream_id)
 
     def all_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM_ID) -> Self:
         """Send every tuple to every task of this bolt."""
@@ -190,6 +197,59 @@ class BoltDeclarer(ComponentDeclarer):
         """Let the producer pick the task, with ``emit_direct`` on a stream declared direct."""
         return self._subscribe(component_id, stream_id, Grouping(GroupingKind.DIRECT))
 
+    def local_or_shuffle_grouping(
+        self, component_id: str, stream_id: str = DEFAULT_STREAM_ID
+    ) -> Self:
+        """Spread tuples evenly over this bolt's tasks in the emitter's worker, or over all.
+
+        Over all where that worker runs none of them.
+        """
+        return self._subscribe(component_id, stream_id, Grouping(GroupingKind.LOCAL_OR_SHUFFLE))
+
+    def none_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM_ID) -> Self:
+        """Say that it does not matter which task gets a tuple; the same as ``shuffle_grouping``."""
+        return self._subscribe(component_id, stream_id, Grouping(GroupingKind.NONE))
+
+    def custom_grouping(
+        self,
+        component_id: str,
+        grouping: CustomStreamGrouping,
+        stream_id: str = DEFAULT_STREAM_ID,
+    ) -> Self:
+        """Let an object of your own choose the tasks of every tuple."""
+        how = Grouping(GroupingKind.CUSTOM, custom=grouping)
+        return self._subscribe(component_id, stream_id, how)
+
+    def grouping(self, stream: GlobalStreamId, grouping: Grouping) -> Self:
+        """Subscribe by a ``Grouping`` made elsewhere, as code that generates topologies does."""
+        if not isinstance(stream, GlobalStreamId):
+            raise InvalidTopologyException(
+                f"{self._draft.label}: grouping got {a_type(stream)} to subscribe to; expected "
+                'GlobalStreamId("component", "stream")'
+            )
+        if not isinstance(grouping, Grouping):
+            raise InvalidTopologyException(
+                f"{self._draft.label}: grouping on {stream.component_id!r} got {a_type(grouping)}; "
+                "expected a Grouping, as in Grouping(GroupingKind.SHUFFLE)"
+            )
+        if grouping.kind in KEYED and grouping.fields is not None:
+            return self._subscribe_by_key(
+                grouping.kind, stream.component_id, grouping.fields, stream.stream_id
+            )
+        return self._subscribe(stream.component_id, stream.stream_id, grouping)
+
+    def _subscribe_by_key(
+        self, kind: GroupingKind, component_id: str, fields: str | Iterable[str], stream_id: str
+    ) -> Self:
+        what = f"{kind.words} grouping on {component_id!r}"
+        key = parse_fields(f"{self._draft.label}, {what}", fields)
+        if not key:
+            raise InvalidTopologyException(
+                f"{self._draft.label}: {what} names no field; "
+                "name the fields that make the key, or use global_grouping for a single task"
+            )
+        return self._subscribe(component_id, stream_id, Grouping(kind, key))
+
     def _subscribe(self, component_id: str, stream_id: str, grouping: Grouping) -> Self:
         for what, value in (("component", component_id), ("stream", stream_id)):
             if not isinstance(value, str):
@@ -197,6 +257,7 @@ class BoltDeclarer(ComponentDeclarer):
                     f"{self._draft.label}: {what} to subscribe to is {a_type(value)}; "
                     f"expected the {what}'s id, a str"
                 )
+        check_grouping(f"{self._draft.label}, grouping on {component_id!r}", grouping)
         source = GlobalStreamId(component_id, stream_id)
         if source in self._draft.inputs:
             raise InvalidTopologyException(
@@ -231,6 +292,35 @@ def parse_fields(where: str, *fields: str | Iterable[str]) -> Fields:
         return Fields(*fields)
     except (TypeError, ValueError) as error:
         raise InvalidTopologyException(f"{where}: {error}") from error
+
+
+def check_grouping(where: str, grouping: Grouping) -> None:
+    """Raise InvalidTopologyException unless the grouping has what its kind needs, and only that."""
+    kind, custom = grouping.kind, grouping.custom
+    if not isinstance(kind, GroupingKind):
+        raise InvalidTopologyException(
+            f"{where}: {kind!r} is no kind of grouping; expected a GroupingKind: "
+            f"{', '.join(GroupingKind)}"
+        )
+    if (grouping.fields is not None) != (kind in KEYED):
+        rule = "needs the fields of its key" if kind in KEYED else "has no fields"
+        raise InvalidTopologyException(f"{where}: a grouping of the kind {kind} {rule}")
+    if kind is not GroupingKind.CUSTOM:
+        if custom is not None:
+            raise InvalidTopologyException(
+                f"{where}: a grouping of the kind {kind} has no object, it got {a_type(custom)}; "
+                "custom_grouping takes one"
+            )
+    elif isinstance(custom, type):
+        raise InvalidTopologyException(
+            f"{where}: custom grouping got the class {custom.__name__}; pass an instance: "
+            f"{custom.__name__}()"
+        )
+    elif not isinstance(custom, CustomStreamGrouping):
+        raise InvalidTopologyException(
+            f"{where}: custom grouping got {a_type(custom)}; expected an instance of a class "
+            "derived from CustomStreamGrouping"
+        )
 
 
 def checked_config(label: str, conf: object) -> dict[str, object]:

@@ -14,7 +14,7 @@ from typing import Literal
 from storm_py.constants import DEFAULT_STREAM_ID
 from storm_py.errors import InvalidTopologyException, did_you_mean
 
-from .grouping import Grouping, GroupingKind
+from .grouping import KEYED, Grouping
 from .tuples import Fields, GlobalStreamId
 
 __all__ = ["ComponentSpec", "Edge", "StormTopology", "StreamInfo", "apply_limits"]
@@ -124,7 +124,7 @@ def apply_limits(topology: StormTopology, conf: Mapping[str, object]) -> StormTo
     of tasks, ``topology.max.task.parallelism`` caps it, and executors are capped at tasks, as in
     Storm. ``conf`` must be valid. Applying the same conf twice changes nothing more.
 
-    Raises InvalidTopologyException when a bolt with a fields grouping has more tasks than there
+    Raises InvalidTopologyException when a bolt with a grouping by key has more tasks than there
     are key groups (``storm_py.key.groups``), because some would never receive a tuple.
     """
     components: dict[str, ComponentSpec] = {}
@@ -144,9 +144,9 @@ def _count(conf: Mapping[str, object], key: str, default: int) -> int:
 
 
 def _check_key_groups(spec: ComponentSpec, groups: int) -> None:
-    keyed = any(grouping.kind is GroupingKind.FIELDS for grouping in spec.inputs.values())
+    keyed = [grouping.kind for grouping in spec.inputs.values() if grouping.kind in KEYED]
     if keyed and spec.num_tasks > groups:
         raise InvalidTopologyException(
-            f"{spec.label} has {spec.num_tasks} tasks and a fields grouping, but keys fall into "
-            f"only {groups} groups; lower its tasks or raise storm_py.key.groups"
+            f"{spec.label} has {spec.num_tasks} tasks and a {keyed[0].words} grouping, but keys "
+            f"fall into only {groups} groups; lower its tasks or raise storm_py.key.groups"
         )

@@ -23,7 +23,7 @@ from .declarers import (
     checked_config,
     is_positive_int,
 )
-from .grouping import Grouping, GroupingKind
+from .grouping import CustomStreamGrouping, Grouping, GroupingKind
 from .spec import ComponentSpec, StormTopology, StreamInfo
 from .tuples import GlobalStreamId
 
@@ -37,6 +37,7 @@ _REQUIRED: Mapping[type, str] = {
     BaseRichSpout: "next_tuple",
     BaseRichBolt: "execute",
     BaseBasicBolt: "execute",
+    CustomStreamGrouping: "choose_tasks",
 }
 
 
@@ -50,10 +51,7 @@ def check_component(
     """Check one component on its own, as far as that is possible when it is set."""
     _check_id(kind, id, taken)
     base = _check_type(kind, id, component)
-    _check_required(f"{kind} {id!r}", base, component)
-    for name, hook in vars(base).items():
-        if inspect.isfunction(hook) and not name.startswith("_"):
-            _check_hook(f"{kind} {id!r}", component, name, hook)
+    _check_hooks(f"{kind} {id!r}", base, component)
     if not is_positive_int(parallelism_hint):
         raise InvalidTopologyException(
             f"{kind} {id!r} has parallelism_hint {parallelism_hint!r}; "
@@ -98,6 +96,14 @@ def _check_type(kind: Literal["spout", "bolt"], id: object, component: object) -
     raise InvalidTopologyException(
         f"{call} got {a_type(component)}; expected an instance of a class derived from {expected}"
     )
+
+
+def _check_hooks(label: str, base: type, component: object) -> None:
+    """Check the methods that an object of the user's defines of those that ``base`` has."""
+    _check_required(label, base, component)
+    for name, hook in vars(base).items():
+        if inspect.isfunction(hook) and not name.startswith("_"):
+            _check_hook(label, component, name, hook)
 
 
 def _check_required(label: str, base: type, component: object) -> None:
@@ -229,6 +235,12 @@ def _check_input(
                 f"{', '.join(info.fields) or 'none'}{did_you_mean(name, info.fields)}"
             )
     _check_direct(where, info.direct, grouping)
+    if grouping.custom is not None:
+        _check_hooks(
+            f"{spec.label}, custom grouping on {source.component_id!r}",
+            CustomStreamGrouping,
+            grouping.custom,
+        )
 
 
 def _unknown_stream(spec: ComponentSpec, producer: ComponentSpec, source: GlobalStreamId) -> str:

@@ -122,8 +122,8 @@ class Display:
             self._show(_indented(trace))
 
     def log(self, level: int, source: str, text: str) -> None:
-        """A log record of WARNING or above."""
-        style = "yellow" if level < logging.ERROR else "red"
+        """A log record, in the colour of its level."""
+        style = "dim" if level < logging.WARNING else "yellow" if level < logging.ERROR else "red"
         name = logging.getLevelName(level)
         self._show(Text(f"{name} {source}: {text}" if source else f"{name} {text}", style=style))
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from storm_py.config import Config, defaults, merge, parse_assignment, validate
+from storm_py.config import Config, configuration, parse_assignment, validate
 from storm_py.errors import ConfigError
 
 from .exits import DONE, FAILED, INTERRUPTED, Failed, Refused
@@ -120,12 +120,12 @@ def local(
     """Run TOPOLOGY on this machine, in processes of its own.
 
     TOPOLOGY is path/file.py[:name] or package.module[:name]; name, by default "topology", is a
-    function that gets ARGS and returns a TopologyBuilder. Ctrl-C stops the spouts and lets the
-    rest finish; a second one stops at once.
+    function that gets ARGS and returns a TopologyBuilder, or a pair of that and a configuration.
+    Ctrl-C stops the spouts and lets the rest finish; a second one stops at once.
 
     Exit code: 0 done, 1 the run failed, 2 wrong usage, 130 interrupted.
     """
-    conf = _configuration(settings, workers)
+    command_line = _command_line(settings, workers)
     if json_file is not None:
         _check_json_file(json_file)
     if log_dir is not None:
@@ -136,6 +136,7 @@ def local(
     from storm_py.loader import load
 
     loaded = load(topology, ctx.meta[_ARGS])
+    conf = configuration(loaded.conf, command_line)
     conf[Config.TOPOLOGY_NAME] = conf[Config.TOPOLOGY_NAME] or loaded.name
     limited = apply_limits(loaded.topology, conf)
     check_imports(conf)
@@ -201,9 +202,11 @@ def _run_processes(
         ).run(ttl)
 
 
-def _configuration(settings: tuple[tuple[str, object], ...], workers: int | None) -> dict[str, Any]:
-    """Return the topology's whole configuration: defaults, -c, --workers; checked."""
-    conf = merge(defaults(), dict(settings))
+def _command_line(
+    settings: tuple[tuple[str, object], ...], workers: int | None
+) -> dict[str, object]:
+    """Return what -c and --workers set; checked, so that no user code runs for nothing."""
+    conf = dict(settings)
     if workers is not None:
         conf[Config.TOPOLOGY_WORKERS] = workers
     validate(conf)

@@ -21,6 +21,7 @@ from collections.abc import Set as AbstractSet
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Final
 from zlib import crc32
 
@@ -77,6 +78,15 @@ class Keys:
     def hash(self, values: Sequence[object]) -> int:
         """A 32-bit hash of a key's canonical encoding."""
         return crc32(b"".join([self.canonical(value) for value in values]))
+
+    def second_hash(self, values: Sequence[object]) -> int:
+        """A 32-bit hash of the same encoding that tells nothing about the first.
+
+        Not a CRC begun differently: that would differ from the first by a constant per length, and
+        so pair the same tasks with each other for all keys.
+        """
+        encoded = b"".join([self.canonical(value) for value in values])
+        return int.from_bytes(blake2b(encoded, digest_size=4).digest(), "little")
 
     def group_of(self, values: Sequence[object], key_groups: int) -> int:
         """The key group of a key, 0 .. key_groups - 1."""

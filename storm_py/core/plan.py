@@ -2,8 +2,8 @@
 
 The static half of what every process of a topology knows: made once per assignment, written to a
 file, read by workers, stream managers and instances. Addresses and incarnations, which change with
-every restart, travel as control messages instead. Pure; component objects are not in here, so that
-a stream manager never loads user code.
+every restart, travel as control messages instead. Pure; objects of the user's, components and
+custom groupings, are not in here, so that a stream manager never loads user code.
 """
 
 from __future__ import annotations
@@ -11,13 +11,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
-from storm_py.api.grouping import Grouping, GroupingKind
+from storm_py.api.grouping import CustomStreamGrouping, Grouping, GroupingKind
 from storm_py.api.topology import ComponentSpec, StormTopology, StreamInfo
 from storm_py.api.tuples import Fields, GlobalStreamId
 from storm_py.constants import RESERVED_PREFIX
 
 from .routing import Target
+
+#: Custom groupings of the streams of one component: by stream and consuming component.
+CustomGroupings: TypeAlias = Mapping[tuple[str, str], CustomStreamGrouping]
+NO_CUSTOM: Final[CustomGroupings] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +77,33 @@ class PhysicalPlan:
         """The tasks of a component, ascending."""
         return tuple(t for t, c in self.task_to_component.items() if c == component_id)
 
-    def targets(self, component_id: str) -> dict[str, tuple[Target, ...]]:
-        """Per declared stream of a component: who consumes it, and how."""
+    def targets(
+        self, component_id: str, worker: int | None = None, custom: CustomGroupings = NO_CUSTOM
+    ) -> dict[str, tuple[Target, ...]]:
+        """Per declared stream of a component: who consumes it, and how.
+
+        `worker` is the one of the producing task: without it no task counts as local. `custom` are
+        that task's copies of the user's groupings.
+        """
         spec = self.topology.components[component_id]
-        return {
-            name: tuple(
-                Target(
-                    consumer,
-                    grouping.kind,
-                    self.tasks_of(consumer),
-                    tuple(info.fields.index(f) for f in grouping.fields or ()),
+        found: dict[str, tuple[Target, ...]] = {}
+        for name, info in spec.streams.items():
+            targets = []
+            for consumer, grouping in self.topology.consumers(component_id, name):
+                tasks = self.tasks_of(consumer)
+                near = grouping.kind is GroupingKind.LOCAL_OR_SHUFFLE
+                targets.append(
+                    Target(
+                        consumer,
+                        grouping.kind,
+                        tasks,
+                        tuple(info.fields.index(f) for f in grouping.fields or ()),
+                        tuple(t for t in tasks if near and self._worker_of[t] == worker),
+                        custom.get((name, consumer)),
+                    )
                 )
-                for consumer, grouping in self.topology.consumers(component_id, name)
-            )
-            for name, info in spec.streams.items()
-        }
+            found[name] = tuple(targets)
+        return found
 
     def downstream(self, component_id: str) -> tuple[str, ...]:
         """The components that consume a stream of this one."""
@@ -148,8 +166,13 @@ def make_plan(
             number = len(executors)
             executors.append(ExecutorPlan(number + 1, spec.id, tuple(tasks), number % workers))
         next_task += spec.num_tasks
-    bare = {c.id: replace(c, component=None) for c in topology.components.values()}
+    bare = {c.id: _without_objects(c) for c in topology.components.values()}
     return PhysicalPlan(topology_id, 1, StormTopology(bare), dict(conf), tuple(executors))
+
+
+def _without_objects(spec: ComponentSpec) -> ComponentSpec:
+    inputs = {source: replace(how, custom=None) for source, how in spec.inputs.items()}
+    return replace(spec, component=None, inputs=inputs)
 
 
 def split_evenly(items: Sequence[int], parts: int) -> list[Sequence[int]]:

@@ -46,7 +46,14 @@ class EmitShape:
     #: index of the stream, if some destination receives several streams of this task
     mixed_index: int | None
     tracking: Tracking
+    #: whether each emit is logged
+    debug: bool = False
 
+
+#: Groupings that choose any number of tasks: a loop over `batches<i>`, told to be `answer<i>`.
+_SEVERAL = frozenset({GroupingKind.ALL, GroupingKind.CUSTOM})
+#: Groupings that take the candidates in turn.
+SHUFFLES = frozenset({GroupingKind.SHUFFLE, GroupingKind.NONE, GroupingKind.LOCAL_OR_SHUFFLE})
 
 #: Parameters of each style of collector, and the arguments (values, second, stream) they make.
 SIGNATURES = {
@@ -79,10 +86,14 @@ def emit_lines(shape: EmitShape) -> list[str]:
     lines += _root(shape)
     for i, target in enumerate(shape.targets):
         lines += _append(i, target, shape)
-        answers.append(f"answer{i}" if target.kind is GroupingKind.ALL else f"batch{i}.answer")
+        answers.append(f"answer{i}" if target.kind in _SEVERAL else f"batch{i}.answer")
     lines.append("    emissions.emitted += 1")  # behind all that may refuse the tuple
     lines += _tail(shape)
-    lines.append(f"    return {' + '.join(answers) or '()'}")
+    answer = " + ".join(answers) or "()"
+    if shape.debug:
+        lines += [f"    answer = {answer}", "    log_emit(values, answer)"]
+        answer = "answer"
+    lines.append(f"    return {answer}")
     return lines
 
 
@@ -135,17 +146,32 @@ def _choose(i: int, target: Target) -> list[str]:
     """The lines that choose the batch of target `i`; nothing is appended before all are chosen."""
     match target.kind:
         case GroupingKind.FIELDS:
-            key = ", ".join(f"values[{position}]" for position in target.key)
+            return _by_key(i, target, f"batch{i}")
+        case GroupingKind.PARTIAL_KEY if len(target.tasks) > 1:
             return [
-                "    try:",
-                f"        batch{i} = cache{i}[{key}]",
-                "    except Exception:",  # not there, or it cannot be hashed
-                f"        batch{i} = miss{i}(values)",
+                *_by_key(i, target, "share, second"),
+                "    if second.sent < share.sent:",
+                "        share = second",
+                "    share.sent += 1",
+                f"    batch{i} = share.batch",
             ]
-        case GroupingKind.SHUFFLE if len(target.tasks) > 1:
+        case GroupingKind.CUSTOM:
+            return [f"    batches{i}, answer{i} = choose{i}(values)"]
+        case kind if kind in SHUFFLES and len(target.candidates) > 1:
             return [f"    batch{i} = next{i}()"]
         case _:
             return []  # a constant of the function: batch<i>, or batches<i> for all_grouping
+
+
+def _by_key(i: int, target: Target, found: str) -> list[str]:
+    """The lines that look a row's key up, in the cache and then slowly."""
+    key = ", ".join(f"values[{position}]" for position in target.key)
+    return [
+        "    try:",
+        f"        {found} = cache{i}[{key}]",
+        "    except Exception:",  # not there, or it cannot be hashed
+        f"        {found} = miss{i}(values)",
+    ]
 
 
 def _append(i: int, target: Target, shape: EmitShape) -> list[str]:
@@ -153,7 +179,7 @@ def _append(i: int, target: Target, shape: EmitShape) -> list[str]:
     lines: list[str] = []
     pad = "    "
     batch = f"batch{i}"
-    if target.kind is GroupingKind.ALL:
+    if target.kind in _SEVERAL:
         lines.append(f"    for {batch} in batches{i}:")
         pad += "    "
     if shape.mixed_index is not None:
@@ -193,17 +219,28 @@ def _tail(shape: EmitShape) -> list[str]:
             return ["    if msg_id is not None:", "        acked.append(msg_id)"]
         case Tracking.SPOUT if not shape.targets:
             return ["    if root:", "        acked.append(msg_id)"]
-        case Tracking.SPOUT:
+        case Tracking.SPOUT if all(t.kind is GroupingKind.CUSTOM for t in shape.targets):
+            chosen = " or ".join(f"batches{i}" for i in range(len(shape.targets)))
             return [
-                "    if root:",
-                "        init_roots.append(root)",
-                "        init_values.append(value)",
-                "        pending[root] = msg_id",
+                f"    if root and not ({chosen}):  # the groupings chose nobody",
+                "        acked.append(msg_id)",
+                "    elif root:",
+                *_init(),
             ]
+        case Tracking.SPOUT:
+            return ["    if root:", *_init()]
         case Tracking.ANCHOR if shape.targets:
             return ["    if root:", "        anchors.xor ^= value"]
         case _:
             return []
+
+
+def _init() -> list[str]:
+    return [
+        "        init_roots.append(root)",
+        "        init_values.append(value)",
+        "        pending[root] = msg_id",
+    ]
 
 
 def compile_emit(

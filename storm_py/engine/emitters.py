@@ -21,15 +21,18 @@ from storm_py.api.spec import StreamInfo
 from storm_py.api.tuples import TrackedTuple, Tuple
 from storm_py.constants import DEFAULT_STREAM_ID
 from storm_py.core.batching import Batcher, OpenBatch
-from storm_py.core.keys import CACHE_KEYS, Keys, UnhashableKey
+from storm_py.core.keys import Keys
 from storm_py.core.pending import PendingTuples
 from storm_py.core.roots import ID_BITS, Roots
-from storm_py.core.routing import Target, owner
+from storm_py.core.routing import Target
 from storm_py.errors import EmitError, did_you_mean
 from storm_py.wire.values import PLAIN, Codec
 
 from .acking import ROOT_BYTES, Acks, anchor_list, count_roots
-from .emit_source import SIGNATURES, EmitShape, Tracking, compile_emit, emit_lines
+from .custom import chooser
+from .debug import emit_log
+from .emit_source import SHUFFLES, SIGNATURES, EmitShape, Tracking, compile_emit, emit_lines
+from .keyed import cached, to_owner, to_owners
 
 _TRAVELS = (
     "; emit plain values (str, bytes, numbers, None, lists, dicts, tuples, sets, dates, Decimal, "
@@ -60,7 +63,7 @@ class TaskOutput:
 
     `style` is the collector's: "spout", "bolt" or "basic". `flush(batch)` is called when a batch is
     due. `acked` collects message ids of emits that nobody tracks, to be acked at once as Storm
-    does without ackers.
+    does without ackers. `log`, if there is one, gets a line for every tuple.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class TaskOutput:
         roots: Roots | None,
         pending: PendingTuples,
         codec: Codec = PLAIN,
+        log: Callable[[str], None] | None = None,
     ) -> None:
         self.component = component
         self.current = Current()
@@ -98,10 +102,11 @@ class TaskOutput:
         self._codec = codec
         self._pack = codec.packer()
         self._keys = Keys(codec.dumps)
+        self._log = log
         self._mixed = self._mixed_dests()
         for name in streams:
             for target in targets[name]:
-                for dest in target.tasks:
+                for dest in target.candidates:
                     if dest not in self._mixed:
                         batcher.batch(dest).switch(self._index[name])
         self._by_stream = {
@@ -114,7 +119,7 @@ class TaskOutput:
         mixed: set[int] = set()
         for name in self._streams:
             for target in self._targets[name]:
-                for dest in target.tasks:
+                for dest in target.candidates:
                     if seen.setdefault(dest, name) != name:
                         mixed.add(dest)
         return mixed
@@ -128,7 +133,8 @@ class TaskOutput:
     @property
     def emit_direct(self) -> Callable[..., None]:
         """The collector's emit_direct."""
-        return self._as_collector_method(self._direct, "task_id, ")
+        call = self._direct if self._log is None else self._direct_logged
+        return self._as_collector_method(call, "task_id, ")
 
     def _as_collector_method(self, call: Callable[..., Any], first: str) -> Callable[..., Any]:
         """`call` with the parameters, names included, of this style of collector."""
@@ -152,6 +158,15 @@ class TaskOutput:
                 f"{self._where(stream)} is direct: name the receiving task with emit_direct"
             )
         raise self._undeclared(stream)
+
+    def _direct_logged(
+        self, task_id: int, values: Sequence[object], second: object, stream: str
+    ) -> None:
+        self._direct(task_id, values, second, stream)
+        if self._log is not None:
+            sent = any(task_id in target.tasks for target in self._targets[stream])
+            log_emit = emit_log(self.component, self._task, stream, self._log)
+            log_emit(values, (task_id,) if sent else ())
 
     def _direct(self, task_id: int, values: Sequence[object], second: object, stream: str) -> None:
         """Emit on a direct stream to one task of a component that subscribes to it."""
@@ -305,6 +320,7 @@ class TaskOutput:
             (self._max_row_bytes - self.batcher.small) // ROOT_BYTES,
             self._index[stream] if mixed else None,
             tracking,
+            debug=self._log is not None,
         )
         return compile_emit(f"{self.component}.{stream}", emit_lines(shape), names)
 
@@ -337,48 +353,40 @@ class TaskOutput:
             names["init_values"] = acks.init_values
             names["next_root"] = None if self.roots is None else self.roots.next
             names["pending"] = self.pending.newer
+        if self._log is not None:
+            names["log_emit"] = emit_log(self.component, self._task, stream, self._log)
         for i, target in enumerate(self._targets[stream]):
             names |= self._target_names(stream, i, target)
         return names
 
     def _target_names(self, stream: str, i: int, target: Target) -> dict[str, Any]:
-        batches = [self.batcher.batch(task) for task in target.tasks]
+        batches = {task: self.batcher.batch(task) for task in target.candidates}
+        several = len(batches) > 1
+        where = self._where(stream)
         match target.kind:
             case GroupingKind.FIELDS:
-                cache: dict[Any, OpenBatch] = {}
-                return {f"cache{i}": cache, f"miss{i}": self._miss(stream, target, cache)}
-            case GroupingKind.SHUFFLE if len(batches) > 1:
-                start = self._task % len(batches)
-                turns = itertools.cycle(batches[start:] + batches[:start])
-                return {f"next{i}": turns.__next__}
+                owner = to_owner(target, batches, self._key_groups, self._keys)
+                return self._by_key(i, stream, target, owner)
+            case GroupingKind.PARTIAL_KEY if several:
+                owners = to_owners(target, batches, self._key_groups, self._keys)
+                return self._by_key(i, stream, target, owners)
             case GroupingKind.ALL:
-                return {f"batches{i}": tuple(batches), f"answer{i}": target.tasks}
-            case GroupingKind.SHUFFLE | GroupingKind.GLOBAL:
-                return {f"batch{i}": min(batches, key=lambda batch: batch.dest)}
-            case _:
+                return {f"batches{i}": tuple(batches.values()), f"answer{i}": target.tasks}
+            case GroupingKind.CUSTOM:
+                return {f"choose{i}": chooser(target, where, self._task, batches)}
+            case GroupingKind.DIRECT:
                 raise AssertionError(f"{target.kind} on a regular stream")
+            case kind if kind in SHUFFLES and several:
+                start = self._task % len(batches)
+                in_turn = [*batches.values()]
+                turns = itertools.cycle(in_turn[start:] + in_turn[:start])
+                return {f"next{i}": turns.__next__}
+            case _:
+                return {f"batch{i}": batches[min(batches)]}
 
-    def _miss(
-        self, stream: str, target: Target, cache: dict[Any, OpenBatch]
-    ) -> Callable[[list[object]], OpenBatch]:
-        """Find the owner of a key that the cache does not know, and remember it if it can be."""
-
-        def miss(values: list[object]) -> OpenBatch:
-            try:
-                batch = self.batcher.batch(owner(values, target, self._key_groups, self._keys))
-            except UnhashableKey as error:
-                fields = [self._streams[stream].fields[position] for position in target.key]
-                raise EmitError(
-                    f"{self._where(stream)}: grouping field(s) {', '.join(fields)} hold a value of "
-                    f"type {error}, which cannot be a key"
-                ) from None
-            key = [values[position] for position in target.key]
-            if len(cache) >= CACHE_KEYS:
-                cache.clear()
-            try:
-                cache[key[0] if len(key) == 1 else tuple(key)] = batch
-            except Exception:  # noqa: BLE001 - whatever its __hash__ raises
-                pass  # a list, say: equal keys still find the same task, only more slowly
-            return batch
-
-        return miss
+    def _by_key(
+        self, i: int, stream: str, target: Target, find: Callable[[Sequence[object]], object]
+    ) -> dict[str, Any]:
+        fields = self._streams[stream].fields
+        cache, miss = cached(find, target, fields, self._where(stream))
+        return {f"cache{i}": cache, f"miss{i}": miss}

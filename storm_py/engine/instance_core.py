@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import length_hint
+from types import MappingProxyType
 from typing import Final
 
 from storm_py.core.batching import Root
-from storm_py.core.plan import PhysicalPlan
+from storm_py.core.plan import NO_CUSTOM, CustomGroupings, PhysicalPlan
 from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
 from storm_py.wire import control, frames
@@ -54,8 +55,9 @@ class InstanceStatistics:
 class InstanceCore:
     """The tasks of one executor of a plan.
 
-    `components` holds one object per task. The core is connected to its stream manager by
-    `connect`, after which `linked` becomes true once that answers.
+    `components` holds one object per task, `groupings` a task's custom groupings where it has any.
+    The core is connected to its stream manager by `connect`, after which `linked` becomes true once
+    that answers.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class InstanceCore:
         port: Port,
         rng: RandomBits,
         watch: Watch | None = None,
+        groupings: Mapping[int, CustomGroupings] = MappingProxyType({}),
     ) -> None:
         executor = plan.executor(executor_id)
         self.component_id = executor.component_id
@@ -108,6 +111,8 @@ class InstanceCore:
                 acks,
                 port.clock,
                 self._calls,
+                groupings.get(task, NO_CUSTOM),
+                port.log,
             )
         self._spouts = [t for t in self._tasks.values() if isinstance(t, SpoutTask)]
         self._out.unheard()

@@ -227,12 +227,14 @@ class Outflow:
 def _heeded(plan: PhysicalPlan, task: int, system: bool) -> frozenset[int]:
     """The user's, or the system's, tasks whose pressure `task` heeds.
 
-    That is all it sends to, but not round a cycle for a bolt.
+    That is all it may send to, but not round a cycle for a bolt.
     """
     me = plan.task_to_component[task]
     return frozenset(
         dest
-        for component in plan.downstream(me)
-        if component.startswith(RESERVED_PREFIX) == system and not plan.in_cycle(me, component)
-        for dest in plan.tasks_of(component)
+        for targets in plan.targets(me, plan.worker_of(task)).values()
+        for target in targets
+        if target.component_id.startswith(RESERVED_PREFIX) == system
+        and not plan.in_cycle(me, target.component_id)
+        for dest in target.candidates
     )

@@ -22,6 +22,9 @@ class Port(Protocol):
     def report(self, error: ErrorReport) -> None:
         """Tell the operator about an exception."""
 
+    def log(self, text: str) -> None:
+        """Write a line to the log of this instance, at INFO."""
+
     def ended(self, wave: int, failed: bool) -> None:
         """Every task of this executor has ended under this wave."""
 

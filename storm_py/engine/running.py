@@ -15,11 +15,12 @@ from storm_py.config import Config
 from storm_py.constants import RESERVED_PREFIX
 from storm_py.core.batching import Batcher, OpenBatch
 from storm_py.core.pending import PendingTuples
-from storm_py.core.plan import PhysicalPlan
+from storm_py.core.plan import NO_CUSTOM, CustomGroupings, PhysicalPlan
 from storm_py.core.roots import Roots
 
 from .acking import Acks
 from .calls import Calls
+from .custom import preparations
 from .emitters import TaskOutput
 from .hooked import Hooks
 from .reports import Reports
@@ -87,6 +88,8 @@ class RunningTask:
         acks: Acks | None,
         clock: Callable[[], float],
         calls: Calls,
+        groupings: CustomGroupings = NO_CUSTOM,
+        log: Callable[[str], None] | None = None,
     ) -> None:
         component_id = plan.task_to_component[task]
         executor = next(e for e in plan.executors if task in e.tasks)
@@ -113,12 +116,13 @@ class RunningTask:
             min(settings.batch_bytes, settings.max_frame_bytes),
         )
         self._style = self._style_of(component)
+        self._targets = plan.targets(component_id, executor.worker, groupings)
         self.output = TaskOutput(
             component_id,
             task,
             self._style,
             users.streams,
-            plan.targets(component_id),
+            self._targets,
             batcher,
             settings.key_groups,
             settings.max_frame_bytes,
@@ -127,6 +131,7 @@ class RunningTask:
             None if acks is None or spec.kind == "bolt" else Roots(task, acks.rng),
             self.pending,
             settings.codec,
+            log if self.conf[Config.TOPOLOGY_DEBUG] else None,
         )
         self.component_id = component_id
         self.hooks = Hooks(component_id, task, clock)
@@ -157,7 +162,9 @@ class RunningTask:
         return "spout"
 
     def open(self) -> None:
-        """Call open or prepare; the hooks of the configuration are there before."""
+        """Call open or prepare; custom groupings and the configuration's hooks are ready before."""
+        for where, prepare in preparations(self.component_id, self._targets, self.context):
+            self._call(where, prepare)
         if not self._is_system:
             for path in self.conf[Config.TOPOLOGY_AUTO_TASK_HOOKS] or ():
                 self._call(Config.TOPOLOGY_AUTO_TASK_HOOKS, self._add_auto_hook, path)

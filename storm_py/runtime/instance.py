@@ -20,9 +20,9 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-import cloudpickle
 import zmq
 
+from storm_py.components import unpack
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.instance_core import InstanceCore
 from storm_py.engine.port import Watch
@@ -92,11 +92,20 @@ class Instance(Watch):
         self._spout_wait_secs = settings.spout_wait_secs
         executor = plan.executor(spec.executor)
         packed = folder.read_component(plan, executor.component_id)
-        objects = {task: cloudpickle.loads(packed) for task in executor.tasks}
+        component = plan.topology.components[executor.component_id]
+        objects = {task: unpack(component, packed) for task in executor.tasks}
         self._core = InstanceCore(
-            plan, spec.executor, spec.incarnation, objects, settings, self, random.Random(), self
+            plan,
+            spec.executor,
+            spec.incarnation,
+            {task: own.component for task, own in objects.items()},
+            settings,
+            self,
+            random.Random(),
+            self,
+            {task: own.groupings for task, own in objects.items()},
         )
-        self._is_spout = plan.topology.components[executor.component_id].kind == "spout"
+        self._is_spout = component.kind == "spout"
         self._poller = zmq.Poller()
         self._poller_with_data = zmq.Poller()
         for source in (self._inlet.control, channel.socket, self._wakeup):
@@ -155,6 +164,10 @@ class Instance(Watch):
             error.traceback,
         )
         self._channel.send(control.encode(error))
+
+    def log(self, text: str) -> None:
+        """Log a line, to this instance's file only."""
+        _LOG.info("%s", text)
 
     def ended(self, wave: int, failed: bool) -> None:
         """Tell the worker that all tasks have ended."""

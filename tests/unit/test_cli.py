@@ -209,6 +209,19 @@ class TestInline:
         )
         assert result.stdout.splitlines()[:4] == ["[1, 2]", "8", "1024", "flow"]
 
+    def test_the_files_configuration_is_below_the_command_line(self) -> None:
+        with Path("flow.py").open("a", encoding="utf-8") as file:
+            file.write(
+                "conf = {'mine': 'file', 'storm_py.batch.rows': 6, 'topology.name': 'named'}\n"
+                "def configured(args): return built(args, 1), conf\n"
+            )
+        keys = ["mine", "storm_py.batch.rows", "storm_py.key.groups", "topology.name"]
+        options = ["--inline", "-c", "storm_py.batch.rows=7"]
+        result = storm_py_local("flow.py:configured", *options, "--", *keys)
+        assert result.stdout.splitlines()[:4] == ["file", "7", "1024", "named"]
+        result = storm_py_local("flow.py:configured", "--inline", "--", *keys)
+        assert result.stdout.splitlines()[:4] == ["file", "6", "1024", "named"]
+
     def test_parallelism_is_capped(self) -> None:
         result = storm_py_local("flow.py:wide", "--inline", "-c", "topology.max.task.parallelism=2")
         assert result.stdout == "tasks 2\n" * 2
@@ -291,6 +304,18 @@ class TestProcesses:
         result = storm_py_local("flow.py:wide", "-c", "topology.workers=3", "--workers", "2")
         assert (run().workers, run().conf["topology.workers"]) == (2, 2)
         assert "workers for" not in result.stderr
+
+    def test_the_option_overrides_the_file(self, run: Callable[[], FakeRun]) -> None:
+        with Path("flow.py").open("a", encoding="utf-8") as file:
+            file.write("configured = (built([], 4), Config({'topology.workers': 3}))\n")
+        storm_py_local("flow.py:configured", "--workers", "2")
+        assert (run().workers, run().conf["topology.workers"]) == (2, 2)
+
+    def test_workers_by_the_file(self, run: Callable[[], FakeRun]) -> None:
+        with Path("flow.py").open("a", encoding="utf-8") as file:
+            file.write("configured = (built([], 4), Config({'topology.workers': 3}))\n")
+        storm_py_local("flow.py:configured")
+        assert run().workers == 3
 
     def test_no_more_workers_than_executors(self, run: Callable[[], FakeRun]) -> None:
         result = storm_py_local("flow.py:wide", "--workers", "9")

@@ -11,23 +11,29 @@ from hypothesis import strategies as st
 from storm_py import EmitError, Values
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.routing import Router
-from storm_py.engine import emitters
+from storm_py.engine import keyed
 from tests.builders import (
     ALL,
+    CUSTOM,
     DIRECT,
     GLOBAL,
+    LOCAL,
+    NONE,
     SHUFFLE,
     bolt,
     by,
+    by_two,
     key_groups,
     plan_of,
+    scatters,
     spout,
 )
 from tests.producer import STYLES, Producer, Received, words
 
 # ---- the law -----------------------------------------------------------------------------------
 
-groupings = st.sampled_from([SHUFFLE, ALL, GLOBAL, by("a"), by("b", "a")])
+OLD = [SHUFFLE, ALL, GLOBAL, by("a"), by("b", "a")]
+groupings = st.sampled_from([*OLD, NONE, LOCAL, CUSTOM, by_two("a"), by_two("b", "a")])
 SHAPES: list[Callable[[list[object]], Sequence[object]]] = [list, tuple, lambda row: Values(*row)]
 keys = st.one_of(
     st.integers(0, 3),
@@ -48,7 +54,9 @@ def topologies(draw: st.DrawFn) -> PhysicalPlan:
         inputs = {f"source:{n}": DIRECT if n == "d" else draw(groupings) for n in heard}
         consumers.append(bolt(f"b{number}", inputs, tasks=draw(st.integers(1, 4))))
     return plan_of(
-        spout("source", f"{streams}; d!: a b", tasks=draw(st.integers(1, 3))), *consumers
+        spout("source", f"{streams}; d!: a b", tasks=draw(st.integers(1, 3))),
+        *consumers,
+        workers=draw(st.integers(1, 3)),
     )
 
 
@@ -68,10 +76,11 @@ def test_it_emits_what_the_router_says(
     cache_keys: int,
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(emitters, "CACHE_KEYS", cache_keys)
+        patch.setattr(keyed, "CACHE_KEYS", cache_keys)
         producer = Producer(plan, style, rows=rows, nbytes=64)
-        targets = plan.targets("source")
-        router = Router(targets, key_groups(plan), start=producer.task)
+        worker = plan.worker_of(producer.task)
+        targets = plan.targets("source", worker, scatters(plan, "source"))
+        router = Router(targets, key_groups(plan), task=producer.task)
         expected: Received = {}
         names = list(producer.streams)
         picked = plan.downstream_tasks("source")
@@ -98,7 +107,7 @@ def test_it_emits_what_the_router_says(
 
 
 def test_a_warm_cache_answers_as_a_cold_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emitters, "CACHE_KEYS", 3)
+    monkeypatch.setattr(keyed, "CACHE_KEYS", 3)
     plan = plan_of(spout("source", "key"), bolt("count", {"source": by("key")}, tasks=100))
     warm = Producer(plan)
     some: list[object] = [1, "a", 1.0, True, (1,), [1], (1.0,), "b", "c", 1, None, b"a", (True,)]

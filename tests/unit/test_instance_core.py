@@ -11,7 +11,10 @@ from storm_py.engine.instance_core import InstanceStatistics
 from storm_py.errors import ProtocolError
 from storm_py.wire.control import Credit, LinkBroken, Pressure, Stop, Welcome
 from tests.builders import (
+    ALL,
+    LOCAL,
     Data,
+    End,
     FakeClock,
     Rows,
     bolt,
@@ -23,7 +26,7 @@ from tests.builders import (
     spout,
 )
 from tests.counter import PAIR, PLAN, counter, emit, said, word
-from tests.instance import Instance, ScriptedBolt
+from tests.instance import Instance, ScriptedBolt, ScriptedSpout
 
 
 class TestHandshake:
@@ -203,3 +206,32 @@ class TestBatches:
         assert all(isinstance(m, Data) and len(m.frames) == 1 for m in sent)
         dests = [(f.dest, len(f.runs[0][1])) for m in sent for f in m.frames]  # type: ignore[union-attr]
         assert dests == [(5, 2), (5, 2)]
+
+
+class TestLocalTasks:
+    def test_only_tasks_that_it_may_send_to_pause_it(self) -> None:
+        plan = plan_of(
+            spout("a", "v", tasks=2),
+            bolt("b", {"a": LOCAL}, "", 2),
+            bolt("c", {"a": ALL}),
+            workers=2,
+        )
+        assert [plan.worker_of(task) for task in (1, 3, 4, 5)] == [0, 0, 1, 0]
+        instance = Instance(plan, 1, ScriptedSpout).open()
+        instance.hears(11, Pressure(4, True, 256))
+        assert not instance.core.paused
+        for task in (3, 5):
+            instance.hears(11, Pressure(task, True, 256))
+            assert instance.core.paused
+            instance.hears(11, Pressure(task, False, 256))
+            assert not instance.core.paused
+
+    def test_the_end_of_the_input_reaches_the_others_too(self) -> None:
+        plan = plan_of(spout("a", "v", tasks=2), bolt("b", {"a": LOCAL}, "", 2), workers=2)
+        instance = Instance(plan, 1, ScriptedSpout).open()
+        instance.only.collector.emit(["x"])
+        assert instance.on_wave(1, drain=True) == [
+            Data(501, 1, [rows(1, 3, ["x"])]),
+            Data(501, 2, [End(1, 3, 1)]),
+            Data(501, 3, [End(1, 4, 1)]),
+        ]

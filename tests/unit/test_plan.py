@@ -14,9 +14,23 @@ from storm_py.api.spec import ComponentSpec
 from storm_py.core.plan import ExecutorPlan, PhysicalPlan, dump_plan, load_plan, make_plan
 from storm_py.core.plan import split_evenly as split
 from storm_py.core.routing import Target
-from tests.builders import ALL, DIRECT, GLOBAL, SHUFFLE, TOPOLOGY_ID, bolt, by, plan_of, spout
+from tests.builders import (
+    ALL,
+    CUSTOM,
+    DIRECT,
+    GLOBAL,
+    LOCAL,
+    NONE,
+    SHUFFLE,
+    TOPOLOGY_ID,
+    bolt,
+    by,
+    by_two,
+    plan_of,
+    spout,
+)
 
-groupings = st.sampled_from([SHUFFLE, ALL, GLOBAL, by("a"), by("b", "a")])
+groupings = st.sampled_from([SHUFFLE, ALL, GLOBAL, LOCAL, NONE, CUSTOM, by("a"), by_two("b", "a")])
 
 
 @st.composite

@@ -1,0 +1,147 @@
+"""Mistakes in custom groupings and in a file's configuration, as the command tells of them.
+
+Each row goes through the real command, in one thread; the traceback is the user's part alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import storm_py
+from storm_py.cli import main
+
+FLOW = """\
+import threading
+from storm_py import *
+
+class Numbers(BaseRichSpout):
+    def declare_output_fields(self, declarer):
+        declarer.declare("number", "parity")
+
+    def open(self, conf, context, collector):
+        self.collector = collector
+
+    def next_tuple(self):
+        self.collector.emit([1, "odd"])
+        self.collector.end_of_input()
+
+class Echo(BaseBasicBolt):
+    def execute(self, tup, collector):
+        pass
+
+class Mine(CustomStreamGrouping):
+    def __init__(self):
+        {init}
+
+    def prepare(self, context, stream, target_tasks):
+        {prepare}
+
+    def choose_tasks(self, task_id, values):
+        {choose}
+
+def topology(args):
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers())
+    builder.set_bolt("echo", Echo(), 2).custom_grouping("numbers", Mine())
+    return {returned}
+"""
+
+
+def flow(
+    init: str = "pass",
+    prepare: str = "self.tasks = target_tasks",
+    choose: str = "return self.tasks",
+    returned: str = "builder",
+) -> str:
+    return FLOW.format(init=init, prepare=prepare, choose=choose, returned=returned)
+
+
+MISTAKES: dict[str, tuple[str, int, bool, tuple[str, ...]]] = {
+    "prepare raises": (
+        flow(prepare="raise OSError('no table')"),
+        1,
+        True,
+        ("ERROR numbers (task 3), Mine.prepare for 'echo': OSError: no table", "in prepare"),
+    ),
+    "choose_tasks raises": (
+        flow(choose="return {}[values[1]]"),
+        1,
+        True,
+        (
+            "ERROR numbers (task 3), next_tuple: EmitError: component 'numbers', stream 'default'",
+            "choose_tasks of custom grouping Mine for 'echo' raised KeyError: 'odd'",
+            "in choose_tasks",
+            'self.collector.emit([1, "odd"])',
+        ),
+    ),
+    "a task that is not the bolt's": (
+        flow(choose="return [task_id]"),
+        1,
+        True,
+        ("custom grouping Mine for 'echo' returned 3, which is none", "expected task ids out of 1"),
+    ),
+    "choose_tasks without return": (
+        flow(choose="self.tasks"),
+        1,
+        True,
+        ("custom grouping Mine for 'echo' returned None", "did it forget to return them?"),
+    ),
+    "an object that cannot be copied": (
+        flow(init="self.lock = threading.Lock()"),
+        2,
+        False,
+        (
+            "bolt 'echo', custom grouping on 'numbers': a Mine cannot be copied for its tasks",
+            "because of its attribute 'lock'",
+            "make files, sockets, threads and locks in prepare(), not in __init__",
+        ),
+    ),
+    "a configuration of a wrong kind": (
+        flow(returned="builder, ['topology.workers=2']"),
+        2,
+        False,
+        ("'topology' in flow.py returned a tuple (a TopologyBuilder, a list)", "a Config or dict"),
+    ),
+    "a configuration with a bad value": (
+        flow(returned="builder, {'topology.debug': 'yes'}"),
+        2,
+        False,
+        ("the configuration that 'topology' in flow.py gives: topology.debug is 'yes' (str)",),
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def user_code_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    sys.modules.pop("flow", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "traceback", "fragments"), MISTAKES.values(), ids=MISTAKES
+)
+def test_a_mistake_gets_a_clear_message(
+    text: str, code: int, traceback: bool, fragments: tuple[str, ...]
+) -> None:
+    Path("flow.py").write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(main, ["local", "flow.py", "--inline"])
+    assert result.exit_code == code, result.output
+    for fragment in fragments:
+        assert fragment in result.stderr
+    assert ("Traceback" in result.stderr) is traceback, result.stderr
+    for frame in (str(Path(storm_py.__file__).parent), "<storm-py"):
+        assert frame not in result.stderr  # nobody looks for a mistake in there
+    assert result.stdout == ""
+
+
+def test_the_good_file_is_good() -> None:
+    Path("flow.py").write_text(flow(returned="builder, {}"), encoding="utf-8")
+    result = CliRunner().invoke(main, ["local", "flow.py", "--inline"])
+    assert (result.exit_code, result.stdout) == (0, ""), result.output
