@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 from storm_py import BaseBasicBolt, BaseRichBolt, BaseRichSpout, Tuple
 from storm_py.core.plan import PhysicalPlan
+from storm_py.core.pressure import FREE_ROWS
 from storm_py.engine.instance_core import InstanceCore
+from storm_py.engine.links import BEAT_SECS
 from storm_py.engine.settings import limits
 from storm_py.engine.stream_manager_core import Send, StreamManagerCore
 from storm_py.transport.memory import MemoryTransport
 from storm_py.wire import control
 from tests.builders import FakeClock, settings_of
 
+#: Steps without a message after which time passes.
+_QUIET_STEPS = 100
 #: (stream, values) in order, for each (producing task, consuming task)
 Traffic = dict[tuple[int, int], list[tuple[str, list[object]]]]
 
@@ -157,7 +162,10 @@ class Cluster:
         self.most_rows = 0
         self._links: dict[tuple[str, str, bool], MemoryTransport] = {}
         self._waiting: dict[tuple[str, str, bool], int] = {}
+        self._quiet = 0
         self._tuples = tuples
+        free_rows = self.rng.choice([0, 10, 100, FREE_ROWS])
+        self._limits = replace(limits(plan.conf), free_rows=free_rows)
         self._secs = secs or {}
         self._incarnations: dict[str, int] = defaultdict(int)
         self.managers: dict[str, StreamManagerCore] = {}
@@ -176,7 +184,7 @@ class Cluster:
     def _start_manager(self, name: str) -> None:
         self._incarnations[name] += 1
         self.managers[name] = StreamManagerCore(
-            self.plan, int(name[1:]), self._incarnations[name], self.rng, limits(self.plan.conf)
+            self.plan, int(name[1:]), self._incarnations[name], self.rng, self._limits
         )
 
     def _start_instance(self, name: str) -> None:
@@ -259,6 +267,9 @@ class Cluster:
         """Deliver one message of any link, or let any instance run for a moment."""
         self.clock.now += 0.00001
         waiting = list(self._waiting)
+        self._quiet = 0 if waiting else self._quiet + 1
+        if self._quiet > _QUIET_STEPS:
+            self._beat()
         if waiting and self.rng.random() < 0.7:
             self._deliver(self.rng.choice(waiting))
             return
@@ -269,6 +280,15 @@ class Cluster:
         else:
             instance.spin()  # flushes what an idle instance still holds
         instance.check()
+
+    def _beat(self) -> None:
+        """Nothing happens any more: time passes until every link says how far it is."""
+        self._quiet = 0
+        self.clock.now += BEAT_SECS
+        for name, manager in self.managers.items():
+            self._transmit(name, manager.beat())
+        for instance in self.instances.values():
+            instance.tick(self.clock.now)
 
     def run(self, steps: int = 100_000, rewave: int | None = None) -> None:
         """Go on until every executor has ended under the newest wave and nothing is on its way.

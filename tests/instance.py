@@ -8,7 +8,7 @@ from typing import Any
 from storm_py import BaseBasicBolt, BaseRichBolt, BaseRichSpout, Tuple
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.instance_core import InstanceCore
-from storm_py.wire.control import Control, Welcome
+from storm_py.wire.control import Control, Pressure, Welcome
 from tests.builders import (
     Data,
     End,
@@ -142,6 +142,7 @@ class Instance:
             Numbers(500),
             self.watch,
         )
+        self._downstream = plan.downstream_tasks(plan.executor(executor).component_id)
         self.me = hello(f"i{executor}", tasks=list(plan.executor(executor).tasks))
 
     def open(self) -> Instance:
@@ -151,9 +152,15 @@ class Instance:
         self.hears(11, hello("s0"))
         self.hears(11, Welcome(501))
         assert self.core.linked
+        self.may_send()
         self.core.activate()
         self.recorder.take()
         return self
+
+    def may_send(self) -> None:
+        """The stream manager lifts the limits that a session begins with."""
+        for task in self._downstream:
+            self.hears(11, Pressure(task, False, 256))
 
     def _does(self, call: Callable[[], object]) -> list[Data | Said]:
         call()
@@ -180,6 +187,9 @@ class Instance:
 
     def flushes(self) -> list[Data | Said]:
         return self._does(self.core.flush)
+
+    def ticks(self, now: float) -> list[Data | Said]:
+        return self._does(lambda: self.core.tick(now))
 
     def on_wave(self, wave: int, drain: bool = False) -> list[Data | Said]:
         return self._does(lambda: self.core.on_wave(wave, drain))

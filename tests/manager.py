@@ -5,7 +5,7 @@ from __future__ import annotations
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.pressure import INITIAL_ROWS, Limits
 from storm_py.engine.stream_manager_core import Send, StreamManagerCore
-from storm_py.wire.control import Control, Hello, Welcome
+from storm_py.wire.control import Control, Hello, Pressure, Welcome
 from tests.builders import (
     Data,
     End,
@@ -23,7 +23,7 @@ from tests.builders import (
     spout,
 )
 
-LIMITS = Limits(window_secs=0.5, high_bytes=1 << 20, low_ratio=0.5, frame_rows=256)
+LIMITS = Limits(window_secs=0.5, high_bytes=1 << 20, low_ratio=0.5, frame_rows=256, free_rows=0)
 
 #: count is task 1 of i1, words task 2 of i2
 ONE_WORKER = plan_of(spout("words", "word"), bolt("count", "words"))
@@ -58,6 +58,9 @@ class Manager:
     def egress(self, peer: str, congested: bool) -> list[Sent]:
         return self._checked(self.core.egress(peer, congested))
 
+    def beats(self) -> list[Sent]:
+        return self._checked(self.core.beat())
+
     def link(self, peer: str, theirs: int, ours: int) -> list[Sent]:
         """Open the link both ways: their session, ours; what the last step brought."""
         self.connect(peer)
@@ -85,5 +88,5 @@ def linked() -> Manager:
     """The one worker, linked to count (11 in, 101 out) and words (22 in, 102 out)."""
     manager = Manager(ONE_WORKER)
     assert manager.link("i1", 11, 101) == []
-    assert manager.link("i2", 22, 102) == []
+    assert manager.link("i2", 22, 102) == [said("i2", 102, Pressure(1, False, 16))]
     return manager

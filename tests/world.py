@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from storm_py import TopologyBuilder
@@ -106,7 +107,7 @@ class World:
         name = f"s{worker}"
         incarnation = self._incarnation(name)
         self.managers[worker] = StreamManagerCore(
-            self.plan, worker, incarnation, self._rng(name), limits(self.conf)
+            self.plan, worker, incarnation, self._rng(name), replace(limits(self.conf), free_rows=0)
         )
 
     def _make_instance(self, executor: int) -> None:

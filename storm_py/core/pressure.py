@@ -8,7 +8,14 @@ time whatever its speed. One frame may always be outstanding. What exceeds the w
 mark, and those who send to it pause. Nothing is ever dropped here.
 
 The drain rate is rows per second of *busy* time, the time in which something was outstanding, so a
-task that is merely idle is not mistaken for a slow one.
+task that is merely idle is not mistaken for a slow one. A task that has credited nothing for a
+while is *stalled*: whatever its rate was, it is pressured as soon as a few rows wait.
+
+Between a word to a sender and its effect a fast sender emits thousands of rows: nothing for a fast
+task, minutes for a slow one. So a task is *limited* until its window is large: its senders may send
+it `START_ROWS`, and then as many rows as they are granted, each time anew. Grants share out the
+room that is left in the window, which grows at most twofold with each row that the task has proved
+it can finish. A task that is not limited costs its senders nothing until it is pressured.
 
 Pure: time is an argument; frames are opaque bytes. The composition with links and announcements is
 `storm_py.engine.stream_manager_core`.
@@ -25,6 +32,14 @@ from typing import Final
 INITIAL_ROWS: Final = 64
 #: Busy seconds over which the drain rate is averaged.
 RATE_MEMORY_SECS: Final = 0.25
+#: What a sender may send to a task before it has heard of it.
+START_ROWS: Final = 4
+#: A task whose window has this many rows is not limited: it finishes them in `window_secs`.
+FREE_ROWS: Final = 1024
+#: A task that has credited nothing for this long, though something is outstanding, is stalled...
+STALL_SECS: Final = 0.1
+#: ...and pressured above this many rows.
+STALL_ROWS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,7 @@ class Limits:
     high_bytes: int
     low_ratio: float
     frame_rows: int
+    free_rows: int = FREE_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +83,7 @@ class TaskQueue:
         "_outstanding_rows",
         "_part_credited",
         "_pressured",
+        "_proven_rows",
         "_unfinished",
     )
 
@@ -84,6 +101,7 @@ class TaskQueue:
         self._credited_rows = 0
         self._credited_bytes = 0
         self._done_rows = 0.0
+        self._proven_rows = 0
         self._busy_secs = 0.0
         self._busy_since = 0.0
         self._pressured = False
@@ -118,6 +136,7 @@ class TaskQueue:
         while unfinished and len(unfinished[0]) <= self._part_credited:
             self._part_credited -= len(unfinished.popleft())
         self._done_rows += new_rows
+        self._proven_rows += new_rows
         self._busy_secs += max(0.0, now - self._busy_since)
         self._busy_since = now
         if self._busy_secs > RATE_MEMORY_SECS:
@@ -141,7 +160,12 @@ class TaskQueue:
         self._credited_rows = self._credited_bytes = 0
         return lost
 
-    def turned(self) -> bool | None:
+    @property
+    def unfinished(self) -> Sequence[bytes]:
+        """The frames that are outstanding, oldest first."""
+        return tuple(self._unfinished)
+
+    def turned(self, now: float) -> bool | None:
         """True or False when the task became pressured or free since the last call, else None."""
         high_rows = self.window_rows
         high_bytes = self._limits.high_bytes
@@ -150,13 +174,38 @@ class TaskQueue:
             if (
                 self._backlog_rows <= high_rows * ratio
                 and self._backlog_bytes <= high_bytes * ratio
+                and not self.stalled(now)
             ):
                 self._pressured = False
                 return False
-        elif self._backlog_rows > high_rows or self._backlog_bytes > high_bytes:
+        elif (
+            self._backlog_rows > high_rows or self._backlog_bytes > high_bytes or self.stalled(now)
+        ):
             self._pressured = True
             return True
         return None
+
+    def stalled(self, now: float) -> bool:
+        """Whether rows wait, and the task has finished none for a while."""
+        return (
+            now - self._busy_since > STALL_SECS
+            and self._outstanding_rows > 0
+            and self._outstanding_rows + self._backlog_rows > STALL_ROWS
+        )
+
+    @property
+    def limited(self) -> bool:
+        """Whether its senders may send only what they are granted."""
+        return self._allowed_rows < self._limits.free_rows
+
+    def grant(self, senders: int) -> int:
+        """How many rows each of its senders may send now; 0 while there is no room."""
+        room = self._allowed_rows - self._outstanding_rows - self._backlog_rows
+        return max(1, room // senders) if room > 0 else 0
+
+    @property
+    def _allowed_rows(self) -> int:
+        return min(self.window_rows, max(START_ROWS, 2 * self._proven_rows))
 
     @property
     def pressured(self) -> bool:

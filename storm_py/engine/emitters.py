@@ -37,6 +37,8 @@ class Emissions:
 
     emitted: int = 0
     ended: bool = False
+    #: the burst of next_tuple calls that goes on is to end
+    stop: bool = False
 
 
 @dataclass(slots=True)

@@ -13,13 +13,9 @@ data path is `storm_py.engine.stream_manager_core`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import length_hint
-from typing import Final
 
-from storm_py.constants import RESERVED_PREFIX
-from storm_py.core.batching import Root
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
@@ -28,18 +24,16 @@ from storm_py.wire.acks import AckResults, decode_acks
 
 from .acking import Acks
 from .calls import Calls
-from .intake import Intake, Marker, Rows
-from .links import read_control
+from .intake import Intake, Marker
+from .links import BEAT_SECS, read_control
 from .outflow import Outflow
 from .port import Port, Watch
 from .reports import Reports
 from .sessions import Sessions, Verdict
 from .settings import Settings
+from .slices import Slices
 from .tasks import BoltTask, RunningTask, SpoutTask, UserError
 from .timers import Timers
-
-#: The longest slice of user code between two looks at the clock, as far as it can be foreseen.
-SLICE_SECS: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +70,8 @@ class InstanceCore:
         self._port = port
         self._sessions = Sessions(plan.topology_id, plan.version)
         self._inbound: int | None = None
-        self._slice_rows = 1
         self._wave = 1
         self._active = False
-        self._executed = 0
-        self._heeded = self._heeded_tasks()
-        self._pressured: set[int] = set()
-        # Metrics must not stop tuples: their consumers' pressure holds back metrics only.
-        self._consumers = frozenset(
-            task
-            for component in plan.downstream(self.component_id)
-            if component.startswith(RESERVED_PREFIX)
-            for task in plan.tasks_of(component)
-        )
         self._in = Intake(plan, settings.acking)
         self._tasks: dict[int, RunningTask] = {}
         acks = Acks(rng) if settings.acking else None
@@ -96,10 +79,12 @@ class InstanceCore:
             f"i{executor_id}", plan.topology_id, incarnation, plan.version, list(executor.tasks)
         )
         self._watch = watch or Watch()
+        self._slices = Slices(self._in, port.clock, self._watch)
         self._calls = Calls(self._watch)
         self._reports = Reports(settings.conf, port.clock, port.report)
         self._timers = Timers(self._reports, port.stamp, self._watch)
-        self._out = Outflow(plan, self._tasks, settings, port, rng, hello, acks)
+        self._out = Outflow(plan, self._tasks, settings, port, rng, hello, acks, self._halt)
+        self._beat_at = port.clock() + BEAT_SECS
         make = (
             SpoutTask if plan.topology.components[self.component_id].kind == "spout" else BoltTask
         )
@@ -116,16 +101,7 @@ class InstanceCore:
                 self._calls,
             )
         self._spouts = [t for t in self._tasks.values() if isinstance(t, SpoutTask)]
-
-    def _heeded_tasks(self) -> frozenset[int]:
-        """The tasks whose pressure stops us: all we send to, but not round a cycle for a bolt."""
-        plan, me = self._plan, self.component_id
-        return frozenset(
-            task
-            for component in plan.downstream(me)
-            if not plan.in_cycle(me, component) and not component.startswith(RESERVED_PREFIX)
-            for task in plan.tasks_of(component)
-        )
+        self._out.unheard()
 
     # ---- life ----------------------------------------------------------------------------------
 
@@ -180,8 +156,12 @@ class InstanceCore:
         for peer in self._sessions.peers():
             if self._sessions.forget(peer, gone):
                 self._inbound = None
-        self._pressured.clear()
+        self._out.unheard()
         self._out.disconnect()
+        self._fail_pending()
+
+    def _fail_pending(self) -> None:
+        """Nobody knows what became of what the spouts have emitted."""
         for spout in self._spouts:
             spout.fail_pending()
             self._end_spout(spout)
@@ -199,7 +179,7 @@ class InstanceCore:
             if self._sessions.hello(session, record):
                 if session != self._inbound:
                     # What it announced in the session before died with that one.
-                    self._pressured.clear()
+                    self._out.unheard()
                     self._drop_input()
                 self._inbound = session
                 self._out.say(control.Welcome(session))
@@ -209,21 +189,14 @@ class InstanceCore:
         match record:
             case control.Welcome(session=ours):
                 self._out.welcomed(ours)
-            case control.Pressure(task=task, on=on, frame_rows=frame_rows):
-                self._on_pressure(task, on, frame_rows)
+            case control.Pressure() | control.Grant():
+                self._out.heed(record)
             case control.LinkBroken(session=ours):
                 if self._out.is_session(ours):
                     self.connect()
+                    self._fail_pending()
             case _:
                 raise ProtocolError(f"{type(record).__name__} does not belong on a link")
-
-    def _on_pressure(self, task: int, on: bool, frame_rows: int) -> None:
-        for running in self._tasks.values():
-            running.output.batcher.limit(task, frame_rows)
-        if on and (task in self._heeded or task in self._consumers):
-            self._pressured.add(task)
-        else:
-            self._pressured.discard(task)
 
     def on_data(self, message: bytes) -> None:
         """A data message from the stream manager: queue its rows; `work` runs them."""
@@ -257,7 +230,7 @@ class InstanceCore:
     @property
     def paused(self) -> bool:
         """Nothing may be emitted now: a task downstream is pressured, or there is no link."""
-        return not self._out.open or not self._pressured <= self._consumers
+        return self._out.allowances.paused or not self._out.open
 
     @property
     def linked(self) -> bool:
@@ -283,7 +256,7 @@ class InstanceCore:
                 self._on_marker(item)
                 done, rows = True, 0
             else:
-                self._slice(item)
+                self._slices.run(item)
                 done, rows = item.done == len(item.rows), item.frame_rows
             # A driver serves control while an emit waits: a new session may have dropped the item.
             if done and work and work[0] is item:
@@ -294,39 +267,14 @@ class InstanceCore:
                 self._out.flush()
                 return
 
-    def _slice(self, item: Rows) -> None:
-        """Execute as many rows as should fit into a slice of time; learn how long they took."""
-        before = self._port.clock()
-        start, context = item.done, item.context
-        rows = item.rows
-        end = min(len(rows), start + self._slice_rows)
-        part = rows if start == 0 and end == len(rows) else rows[start:end]
-        iterator = iter(part)
-        self._watch.entered(
-            "execute",
-            item.task.task,
-            context.source_task,
-            context.source_stream_id,
-            start,
-            end - 1,
-        )
-        roots: Iterable[Root] | None = None
-        edges: Iterable[int] = ()
-        if item.roots is not None:
-            roots = item.roots if part is rows else item.roots[start:end]
-            edges = item.edges if part is rows else item.edges[start:end]
-        try:
-            item.task.run(iterator, context, roots, edges)
-        finally:
-            # On an exception the iterator says how far it got: the failing row counts as taken.
-            count = len(part) - length_hint(iterator)
-            self._executed += count
-            self._in.executed(item, count)
-        took = self._port.clock() - before
-        if took > SLICE_SECS:
-            self._slice_rows = max(1, int(count * SLICE_SECS / took))
-        elif count == self._slice_rows:
-            self._slice_rows *= 2
+    def _halt(self) -> None:
+        """A task downstream may not be sent to: user code is not entered again for now.
+
+        Called while user code runs, when a batch of what it emits is due.
+        """
+        for spout in self._spouts:
+            spout.halt()
+        self._slices.halt()
 
     def spin(self) -> bool:
         """Call next_tuple of every spout that may emit, for a slice of time; False if all idled."""
@@ -349,6 +297,9 @@ class InstanceCore:
 
     def tick(self, now: float) -> None:
         """Do what other threads asked for and what is due by now; call it between two slices."""
+        if now >= self._beat_at:  # the link's other end notices losses by it
+            self._beat_at = now + BEAT_SECS
+            self._out.beat()
         if self._calls:
             self._calls.run()
         for spout in self._spouts:
@@ -366,7 +317,7 @@ class InstanceCore:
 
     @property
     def _metering(self) -> bool:
-        return self._out.open and self._pressured.isdisjoint(self._consumers)
+        return self._out.open and not self._out.metering.paused
 
     # ---- end of input --------------------------------------------------------------------------
 
@@ -413,7 +364,9 @@ class InstanceCore:
     def statistics(self) -> InstanceStatistics:
         """Counters since the start; `queued` are rows taken from the socket and not executed."""
         emitted = sum(t.output.emissions.emitted for t in self._tasks.values())
-        return InstanceStatistics(self._executed, emitted, self._out.transferred, self._in.rows)
+        return InstanceStatistics(
+            self._slices.executed, emitted, self._out.transferred, self._in.rows
+        )
 
     @property
     def tasks(self) -> Sequence[RunningTask]:
@@ -423,6 +376,7 @@ class InstanceCore:
     def check(self) -> None:
         """Assert the invariants of every part."""
         self._sessions.check()
+        self._out.allowances.check()
         self._in.check()
         for task in self._tasks.values():
             task.output.batcher.check()

@@ -7,15 +7,18 @@ an outbox. What comes in is the business of `storm_py.engine.intake`. Pure: the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from storm_py.constants import RESERVED_PREFIX
 from storm_py.core.batching import OpenBatch
 from storm_py.core.plan import PhysicalPlan
+from storm_py.core.pressure import START_ROWS
 from storm_py.core.roots import RandomBits
 from storm_py.wire import control, frames
 from storm_py.wire.acks import encode_acks
 
 from .acking import Acks, tracking_columns
+from .allowances import Allowances
 from .links import OutboundLink
 from .port import Port
 from .settings import Settings
@@ -23,7 +26,10 @@ from .tasks import RunningTask
 
 
 class Outflow:
-    """All that one instance sends; `tasks` are its running tasks, by id, and may still grow."""
+    """All that one instance sends; `tasks` are its running tasks, by id, and may still grow.
+
+    `halt` is called when a task downstream may not be sent to any more.
+    """
 
     def __init__(
         self,
@@ -34,7 +40,9 @@ class Outflow:
         rng: RandomBits,
         hello: control.Hello,
         acks: Acks | None,
+        halt: Callable[[], None],
     ) -> None:
+        self._halt = halt
         self._tasks = tasks
         self._settings = settings
         self._port = port
@@ -47,6 +55,9 @@ class Outflow:
         self._credits: dict[int, list[int]] = {}
         self._credited: dict[int, int] = {}
         self._flushed_at = port.clock()
+        self.allowances = Allowances(_heeded(plan, hello.tasks[0], users=True))
+        #: Towards metrics consumers: metrics must not stop tuples, so what they say stops metrics.
+        self.metering = Allowances(_heeded(plan, hello.tasks[0], users=False))
         # With one worker one tracker hosts every spout, and records need no sorting.
         spouts = [task for spout in plan.topology.spouts for task in plan.tasks_of(spout)]
         self._spout_workers = {task: plan.worker_of(task) for task in spouts}
@@ -73,6 +84,28 @@ class Outflow:
         if self._acks is not None:
             self._acks.clear()
 
+    def unheard(self) -> None:
+        """Nothing has been heard of the tasks downstream, or it was said in a session now over."""
+        self.allowances.reset()
+        self.metering.reset()
+        for task in self.allowances.heeded:
+            self._limit_frames(task, START_ROWS)
+
+    def heed(self, record: control.Pressure | control.Grant) -> None:
+        """The stream manager says what a task downstream may be sent."""
+        if isinstance(record, control.Grant):
+            self._limit_frames(record.task, record.rows)
+            self.allowances.grant(record.task, record.rows)
+            self.metering.grant(record.task, record.rows)
+        else:
+            self._limit_frames(record.task, record.frame_rows)
+            self.allowances.pressure(record.task, record.on)
+            self.metering.pressure(record.task, record.on)
+
+    def _limit_frames(self, task: int, rows: int) -> None:
+        for running in self._tasks.values():
+            running.output.batcher.limit(task, rows)
+
     def is_session(self, session: int) -> bool:
         """Whether this is the session of our link."""
         return self._link is not None and self._link.session == session
@@ -94,6 +127,11 @@ class Outflow:
     def batch_due(self, batch: OpenBatch, task: int) -> None:
         """A batch of `task` is full."""
         self._transmit(self._frame(batch, task))
+
+    def beat(self) -> None:
+        """Let the peer notice what it has not received."""
+        if self.open:
+            self._transmit([])
 
     def markers(self, task: RunningTask) -> None:
         """Send the END wave of `task` behind all that is open."""
@@ -129,6 +167,9 @@ class Outflow:
             tracking = tracking_columns(*tracked)
         runs, rows = batch.take()
         self.transferred += len(rows)
+        if self.allowances.sent(batch.dest, len(rows)):
+            self._halt()
+        self.metering.sent(batch.dest, len(rows))
         return frames.encode_data(
             self._settings.epoch, task, batch.dest, self._port.stamp(), runs, rows, tracking
         )
@@ -175,3 +216,17 @@ class Outflow:
             if credited.get(task) != nbytes and self._credits is credits:
                 credited[task] = nbytes
                 self._port.send(False, link.control(control.Credit(task, rows, nbytes, link.seq)))
+
+
+def _heeded(plan: PhysicalPlan, task: int, users: bool) -> frozenset[int]:
+    """The tasks whose pressure stops `task`: all it sends to, but not round a cycle for a bolt.
+
+    Those of the user's components, or those of the system's.
+    """
+    me = plan.task_to_component[task]
+    return frozenset(
+        dest
+        for component in plan.downstream(me)
+        if not plan.in_cycle(me, component) and users != component.startswith(RESERVED_PREFIX)
+        for dest in plan.tasks_of(component)
+    )

@@ -15,16 +15,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from storm_py.core.acker import AckStatistics, AckTracker
+from storm_py.core.acker import AckStatistics
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.pressure import Limits, QueueStatistics, TaskQueue
-from storm_py.core.roots import RandomBits, spout_task
+from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
 from storm_py.wire import control, frames
-from storm_py.wire.acks import AckRecords, AckResults, decode_acks, encode_acks
+from storm_py.wire.acks import AckRecords, decode_acks, encode_acks
 
+from .announcements import Announcements
 from .links import OutboundLink, read_control
 from .sessions import Sessions, Verdict
+from .trees import Results, Trees
 
 #: A message to send: (on the data socket?, peer, bytes).
 Send = tuple[bool, str, bytes]
@@ -40,14 +42,6 @@ def instance_peer(executor: int) -> str:
 def stream_manager_peer(worker: int) -> str:
     """The peer name of a worker's stream manager."""
     return f"s{worker}"
-
-
-@dataclass(slots=True)
-class _Remote:
-    """What is known of a task that another worker hosts."""
-
-    on: bool = False
-    frame_rows: int = 0
 
 
 @dataclass(slots=True)
@@ -89,38 +83,22 @@ class StreamManagerCore:
         self._early: dict[int, list[control.Credit]] = {}
         self._queues: dict[int, TaskQueue] = {}
         self._route: dict[int, str] = {}
-        self._remote: dict[int, _Remote] = {}
         self._held: dict[str, _Held] = {}
-        self._senders: dict[int, tuple[str, ...]] = {}
-        self._announced: dict[tuple[int, str], bool] = {}
         self._congested: set[str] = set()
-        self._frames = self._unroutable = self._lost_rows = 0
-        self._tracker = AckTracker()
-        spouts = plan.topology.spouts
-        self._spouts = {task for spout in spouts for task in plan.tasks_of(spout)}
+        self._frames = self._unroutable = 0
         for executor in plan.executors:
             peer = stream_manager_peer(executor.worker)
             local = executor.worker == worker
             for task in executor.tasks:
                 self._route[task] = instance_peer(executor.id) if local else peer
-                self._senders[task] = self._senders_of(executor.component_id, worker, local)
                 if local:
                     self._queues[task] = TaskQueue(limits)
                 else:
-                    self._remote[task] = _Remote(frame_rows=limits.frame_rows)
                     self._held.setdefault(peer, _Held())
-
-    def _senders_of(self, component_id: str, worker: int, local: bool) -> tuple[str, ...]:
-        """Who must hear of pressure on this component: local senders, and peers if it is ours."""
-        upstream = set(self._plan.upstream(component_id))
-        found: dict[str, None] = {}
-        for executor in self._plan.executors:
-            if executor.component_id in upstream:
-                if executor.worker == worker:
-                    found[instance_peer(executor.id)] = None
-                elif local:
-                    found[stream_manager_peer(executor.worker)] = None
-        return tuple(found)
+        self._trees = Trees(plan, worker)
+        self._words = Announcements(
+            plan, worker, self._queues, self._route, limits.frame_rows, self._reachable
+        )
 
     # ---- links ---------------------------------------------------------------------------------
 
@@ -156,22 +134,9 @@ class StreamManagerCore:
         if forgotten:
             self._inbound.pop(peer, None)
         self._congested.discard(peer)
-        if peer in self._held:
-            sends += self._results([], self._tracker.fail_all(), [])
-        return sends + self._announce_tasks(peer, afresh=forgotten)
-
-    def _announce_tasks(self, peer: str, afresh: bool) -> list[Send]:
-        """Tell senders how another worker's tasks fare; `afresh` once its session has ended.
-
-        What a peer announced dies with its session: the next one begins with what holds then.
-        """
-        sends: list[Send] = []
-        for task in self._remote:
-            if self._route[task] == peer:
-                if afresh:
-                    self._remote[task] = _Remote(frame_rows=self._limits.frame_rows)
-                sends += self._announce(task)
-        return sends
+        sends += self._fail_unknown(peer)
+        tasks = self._words.host_is_new(peer) if forgotten else self._words.hosted(peer)
+        return sends + self._announce(*tasks)
 
     def on_control(self, message: bytes, now: float) -> list[Send]:
         """A control message from a link."""
@@ -186,8 +151,9 @@ class StreamManagerCore:
                 return self._on_welcome(peer, ours, now)
             case control.Credit():
                 return self._on_credit(session, peer, record, now)
-            case control.Pressure(task=task, on=on, frame_rows=frame_rows):
-                return self._on_pressure(peer, task, on, frame_rows)
+            case control.Pressure() | control.Grant():
+                heard = self._words.heard(peer.peer, record)
+                return self._announce(record.task) if heard else []
             case control.LinkBroken(session=ours):
                 return self._on_broken(peer, ours)
             case _:
@@ -202,7 +168,7 @@ class StreamManagerCore:
             sends.append((False, hello.peer, link.control(control.Welcome(session))))
         if self._inbound.get(hello.peer) != session:
             self._inbound[hello.peer] = session
-            sends += self._announce_tasks(hello.peer, afresh=True)
+            sends += self._announce(*self._words.host_is_new(hello.peer))
         return sends
 
     def _on_welcome(self, hello: control.Hello, session: int, now: float) -> list[Send]:
@@ -215,29 +181,25 @@ class StreamManagerCore:
             if self._route[task] == peer:
                 ready = self._queues[task].connect(now)
                 sends += [(True, peer, link.data(frame)) for frame in ready]
-                sends += self._turn(task)
+                sends += self._turn(task, now, news=True)
         held = self._held.get(peer)
         if held is not None:
             sends += [(True, peer, link.data(frame)) for frame in held.frames]
             self._held[peer] = _Held()
-            sends += self._announce_tasks(peer, afresh=False)
-        # A new session starts from a clean slate: tell it what is congested now.
-        for task, senders in self._senders.items():
-            if peer in senders:
-                sends += self._announce(task)
-        return sends
+            sends += self._announce(*self._words.hosted(peer))
+        # A new session starts from a clean slate: tell it how the tasks fare now.
+        return sends + self._announce(*self._words.tasks_heard_by(peer))
 
     def _on_broken(self, hello: control.Hello, session: int) -> list[Send]:
         link = self._links.get(hello.peer)
         if link is None or link.session != session:
             return []
-        return self.connect(hello.peer)
+        return [*self.connect(hello.peer), *self._fail_unknown(hello.peer)]
 
     def _close(self, peer: str) -> list[Send]:
         """End our own session to a peer: what it has not credited is lost."""
         self._links.pop(peer, None)
-        for key in [key for key in self._announced if key[1] == peer]:
-            del self._announced[key]
+        self._words.forget(peer)
         sends: list[Send] = []
         for task, queue in self._queues.items():
             if self._route[task] == peer:
@@ -253,6 +215,7 @@ class StreamManagerCore:
         if verdict is not Verdict.ACCEPT:
             return self._gap(session) if verdict is Verdict.GAP else []
         sends: list[Send] = []
+        limited = self._words.limited
         # The whole message is checked first: what was numbered for a peer must be sent.
         for frame in list(frames.frames(message)):
             self._frames += 1
@@ -265,6 +228,8 @@ class StreamManagerCore:
                 self._unroutable += 1
                 continue
             data = message[frame.start : frame.end]
+            if dest in limited and frame.rows:
+                self._words.used(dest, frame.src)
             link = self._links.get(peer)
             queue = self._queues.get(dest)
             if queue is None:
@@ -273,8 +238,10 @@ class StreamManagerCore:
                 if link is None:
                     raise AssertionError(f"queue of task {dest} sends without a link")
                 sends.append((True, peer, link.data(data)))
+                if dest in limited or queue.stalled(now):
+                    sends += self._turn(dest, now, dest in limited)
             elif not queue.pressured:
-                sends += self._turn(dest)
+                sends += self._turn(dest, now, dest in limited)
         if session in self._early:
             sends += self._on_early_credits(session, now)
         return sends
@@ -297,9 +264,11 @@ class StreamManagerCore:
         self._sessions.forget(hello.peer)
         self._inbound.pop(hello.peer, None)
         link = self._links.get(hello.peer)
-        if link is None:
-            return []
-        return [(False, hello.peer, link.control(control.LinkBroken(session)))]
+        sends = self._fail_unknown(hello.peer)
+        sends += self._announce(*self._words.may_have_used(hello.peer))
+        if link is not None:
+            sends.append((False, hello.peer, link.control(control.LinkBroken(session))))
+        return sends
 
     def _on_credit(
         self, session: int, hello: control.Hello, credit: control.Credit, now: float
@@ -313,8 +282,9 @@ class StreamManagerCore:
             self._early[session] = [*self._early.get(session, []), credit]
             return []
         ready = queue.credit(credit.rows, credit.bytes, now)
+        news = self._words.measured(task)
         sends: list[Send] = [(True, hello.peer, link.data(frame)) for frame in ready]
-        return sends + self._turn(task)
+        return sends + self._turn(task, now, news)
 
     def _on_early_credits(self, session: int, now: float) -> list[Send]:
         """Data has arrived in a session: credits that waited for it may count now."""
@@ -332,68 +302,52 @@ class StreamManagerCore:
         records = decode_acks(message, frame)
         if not isinstance(records, AckRecords):
             raise ProtocolError(f"ACK frame for task {frame.dest} holds results, expected records")
-        return self._track(records)
+        return self._results(self._trees.track(records))
 
-    def _track(self, records: AckRecords) -> list[Send]:
-        tracker = self._tracker
-        complete, failed = tracker.inits(records.init_roots, records.init_values)
-        complete += tracker.acks(records.ack_roots, records.ack_values)
-        failed += tracker.fails(records.fail_roots)
-        renewed = tracker.resets(records.reset_roots)
-        return self._results(complete, failed, renewed)
-
-    def _results(self, complete: list[int], failed: list[int], renewed: list[int]) -> list[Send]:
+    def _results(self, results: Results) -> list[Send]:
         """Tell each spout task what became of its trees."""
-        if not (complete or failed or renewed):
-            return []
-        by_task: dict[int, tuple[list[int], list[int], list[int]]] = {}
-        for i, roots in enumerate((complete, failed, renewed)):
-            for root in roots:
-                task = spout_task(root)
-                if task not in by_task:
-                    by_task[task] = ([], [], [])
-                by_task[task][i].append(root)
         sends: list[Send] = []
-        for task, columns in by_task.items():
-            peer = self._route.get(task)
-            link = None if peer is None else self._links.get(peer)
-            if peer is None or link is None or not link.open or task not in self._queues:
+        for task, found in results.items():
+            link = self._links.get(self._route[task])
+            if link is None or not link.open:
                 self._unroutable += 1  # the spout is gone; its successor has other roots
                 continue
-            frame = encode_acks(0, task, task, 0, AckResults(*columns))
-            sends.append((True, peer, link.data(frame)))
+            frame = encode_acks(0, task, task, 0, found)
+            sends.append((True, self._route[task], link.data(frame)))
         return sends
 
-    def _fail_lost(self, task: int, lost: list[bytes]) -> list[Send]:
+    def _fail_lost(self, task: int, lost: Sequence[bytes]) -> list[Send]:
         """Frames died with the process of `task`: fail their trees, here and elsewhere."""
-        roots: dict[int, None] = {}
-        for data in lost:
-            for frame in frames.frames(data, 0):
-                self._lost_rows += frame.rows
-                tracking, _ = frames.read_tracking(data, frame)
-                if tracking is not None:
-                    roots.update(dict.fromkeys(tracking.roots))
-        roots.pop(0, None)
-        by_tracker: dict[str | None, list[int]] = {}
-        for root in roots:
-            spout = spout_task(root)
-            if spout in self._spouts:
-                here = spout in self._queues
-                by_tracker.setdefault(None if here else self._route[spout], []).append(root)
-        sends: list[Send] = []
-        for tracker, failed in by_tracker.items():
-            records = AckRecords(fail_roots=failed)
-            if tracker is None:
-                sends += self._track(records)
-            else:
-                dest = spout_task(failed[0])
-                data = encode_acks(0, task, dest, 0, records)
-                self._forward(tracker, self._links.get(tracker), data, dest, sends)
+        results, elsewhere = self._trees.lost(lost)
+        sends = self._results(results)
+        for dest, records in elsewhere.items():
+            data = encode_acks(0, task, dest, 0, records)
+            peer = self._route[dest]
+            self._forward(peer, self._links.get(peer), data, dest, sends)
         return sends
+
+    def _fail_unknown(self, peer: str) -> list[Send]:
+        """Messages to or from a peer are lost: fail what may have been in them.
+
+        Nobody knows which trees went through another stream manager. Of those that went through an
+        instance only the outputs of what it has not credited can be lost.
+        """
+        if peer in self._held:
+            return self._results(self._trees.fail_all())
+        return [
+            send
+            for task, queue in self._queues.items()
+            if self._route[task] == peer
+            for send in self._fail_lost(task, queue.unfinished)
+        ]
+
+    def beat(self) -> list[Send]:
+        """Let every peer notice what it has not received; once every `BEAT_SECS`."""
+        return [(True, peer, link.data()) for peer, link in self._links.items() if link.open]
 
     def rotate(self) -> None:
         """A message timeout has passed: forget trees that nobody will finish."""
-        self._tracker.rotate()
+        self._trees.rotate()
 
     # ---- pressure ------------------------------------------------------------------------------
 
@@ -402,45 +356,28 @@ class StreamManagerCore:
         if congested == (peer in self._congested):
             return []
         (self._congested.add if congested else self._congested.discard)(peer)
-        return self._announce_tasks(peer, afresh=False)
+        return self._announce(*self._words.hosted(peer))
 
-    def _turn(self, task: int) -> list[Send]:
-        return self._announce(task) if self._queues[task].turned() is not None else []
-
-    def _on_pressure(
-        self, hello: control.Hello, task: int, on: bool, frame_rows: int
-    ) -> list[Send]:
-        remote = self._remote.get(task)
-        if remote is None or self._route[task] != hello.peer:
-            return []
-        remote.on = on
-        remote.frame_rows = frame_rows
-        return self._announce(task)
-
-    def _state(self, task: int) -> tuple[bool, int]:
-        queue = self._queues.get(task)
-        if queue is not None:
-            return queue.pressured, queue.frame_rows
-        remote = self._remote[task]
-        peer = self._route[task]
+    def _reachable(self, peer: str) -> bool:
         link = self._links.get(peer)
-        closed = link is None or not link.open
-        return remote.on or closed or peer in self._congested, remote.frame_rows
+        return link is not None and link.open and peer not in self._congested
 
-    def _announce(self, task: int) -> list[Send]:
-        """Tell every sender that does not know it yet how a task fares."""
-        state = self._state(task)
-        sends: list[Send] = []
-        for peer in self._senders[task]:
-            link = self._links.get(peer)
-            if link is None or not link.open:
-                continue
-            # The frame size alone is no news: it travels with on and off.
-            if self._announced.get((task, peer), False) == state[0]:
-                continue
-            self._announced[task, peer] = state[0]
-            sends.append((False, peer, link.control(control.Pressure(task, *state))))
-        return sends
+    def _is_open(self, peer: str) -> bool:
+        link = self._links.get(peer)
+        return link is not None and link.open
+
+    def _turn(self, task: int, now: float, news: bool) -> list[Send]:
+        """A task's queue has changed, which may be `news` in itself: tell those who should know."""
+        turned = self._queues[task].turned(now)
+        return self._announce(task) if news or turned is not None else []
+
+    def _announce(self, *tasks: int) -> list[Send]:
+        """Tell every sender what it does not know yet of these tasks."""
+        return [
+            (False, peer, self._links[peer].control(record))
+            for task in tasks
+            for peer, record in self._words.news(task, self._is_open)
+        ]
 
     # ---- looking in ----------------------------------------------------------------------------
 
@@ -450,8 +387,8 @@ class StreamManagerCore:
             self._frames,
             self._sessions.refused,
             self._unroutable,
-            self._lost_rows,
-            self._tracker.statistics(),
+            self._trees.lost_rows,
+            self._trees.statistics(),
             {task: queue.statistics() for task, queue in self._queues.items()},
         )
 
@@ -462,7 +399,8 @@ class StreamManagerCore:
     def check(self) -> None:
         """Assert the invariants of every part."""
         self._sessions.check()
-        self._tracker.check()
+        self._trees.check()
+        self._words.check()
         for queue in self._queues.values():
             queue.check()
         for peer, session in self._inbound.items():

@@ -66,13 +66,17 @@ class SpoutTask(RunningTask):
         """The collector's end_of_input."""
         if self.output.emissions.ended:
             raise EmitError(f"spout {self.component_id!r} calls end_of_input() a second time")
-        self.output.emissions.ended = True
+        self.output.emissions.ended = self.output.emissions.stop = True
         self.ended = True
 
     @property
     def finished(self) -> bool:
         """The input has ended and every message id was answered."""
         return self.ended and not len(self.pending)
+
+    def halt(self) -> None:
+        """Let the burst that goes on end behind this call of next_tuple."""
+        self.output.emissions.stop = True
 
     def burst(self, clock: Callable[[], float], slice_secs: float = 0.001) -> bool:
         """Call next_tuple until it emits nothing, ends, may emit no more, or a slice is over.
@@ -83,6 +87,7 @@ class SpoutTask(RunningTask):
         next_tuple = self._spout.next_tuple
         start = before = emissions.emitted
         limit = self._burst_calls
+        emissions.stop = False
         calls = 0
         began = clock()
         try:
@@ -90,7 +95,7 @@ class SpoutTask(RunningTask):
                 next_tuple()
                 calls += 1
                 after = emissions.emitted
-                if after == before or emissions.ended:
+                if after == before or emissions.stop:
                     break
                 before = after
         except UserError:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import zmq
 
+from storm_py.engine.links import BEAT_SECS
 from storm_py.engine.settings import limits, max_timeout_secs
 from storm_py.engine.stream_manager_core import Send, StreamManagerCore
 from storm_py.errors import ProtocolError
@@ -75,6 +76,7 @@ class StreamManager:
         receive, clock = self._inlet.data.recv, time.monotonic
         look_at = report_at = 0.0
         rotate_at = clock() + self._timeout_secs
+        beat_at = clock() + BEAT_SECS
         while not self._stopped:
             now = clock()
             try:
@@ -90,6 +92,9 @@ class StreamManager:
                 if now >= rotate_at:
                     self._core.rotate()
                     rotate_at = now + self._timeout_secs
+                if now >= beat_at:
+                    self._transmit(self._core.beat())
+                    beat_at = now + BEAT_SECS
                 if now >= report_at:
                     self._report()
                     report_at = now + _REPORT_SECS

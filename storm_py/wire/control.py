@@ -3,7 +3,8 @@
 Two families share one encoding (a msgpack array: code, then the fields in order):
 
 - on the *links* between an instance and its stream manager, and between stream managers: Hello,
-  Credit, Pressure. They travel inside a message header, so that session and sequence are checked;
+  Credit, Pressure, Grant. They travel inside a message header, so that session and sequence are
+  checked;
 - on the worker's control channel and between `storm-py local` and its workers: everything else.
 
 Pure: bytes in, frozen records out; any bytes give a record or a `ProtocolError`. Who reacts to
@@ -69,6 +70,17 @@ class Pressure:
     task: int
     on: bool
     frame_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The receiver may send `rows` rows to task `task`, and then has to wait for the next word.
+
+    What it may have been granted before is void. Pressure off lifts the limit.
+    """
+
+    task: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +244,7 @@ Control = (
     | Welcome
     | Credit
     | Pressure
+    | Grant
     | LinkBroken
     | Register
     | Connect
@@ -258,6 +271,7 @@ _BY_CODE: Final[dict[int, type[Control]]] = {
     3: Credit,
     4: Pressure,
     5: LinkBroken,
+    6: Grant,
     20: Register,
     21: Connect,
     22: Disconnect,

@@ -1,10 +1,11 @@
 """Messages and frames of the data sockets: fixed little-endian headers around opaque rows.
 
 A *message* is one ZeroMQ part: a message header (per hop: magic, version, session, sequence number)
-and one or more *frames*. A frame travels unchanged from the producing instance to the consuming
-one; a stream manager reads only its fixed header. This module turns values into bytes and back and
-holds no state: sessions and sequence numbers are counted in `storm_py.core.sessions`, rows are
-packed by `storm_py.wire.values`, control messages live in `storm_py.wire.control`.
+and its *frames*; one without any only counts, so that a loss before it shows. A frame travels
+unchanged from the producing instance to the consuming one; a stream manager reads only its fixed
+header. This module turns values into bytes and back and holds no state: sessions and sequence
+numbers are counted in `storm_py.engine.sessions`, rows are packed by `storm_py.wire.values`,
+control messages live in `storm_py.wire.control`.
 
 Layout (all integers little-endian)::
 
@@ -108,10 +109,8 @@ def read_message_header(buf: bytes) -> tuple[int, int]:
 
 
 def frames(buf: bytes, offset: int = MESSAGE_HEADER.size) -> Iterator[Frame]:
-    """The frames of a message, checked against the buffer's bounds."""
+    """The frames of a message, maybe none, checked against the buffer's bounds."""
     size = len(buf)
-    if offset >= size:
-        raise ProtocolError("message holds no frame")
     while offset < size:
         if size - offset < FRAME_HEADER.size:
             raise ProtocolError(f"{size - offset} bytes at {offset} are no frame header")

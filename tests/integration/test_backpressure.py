@@ -13,9 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from storm_py.config import Config
 from storm_py.run import Snapshot
 from tests.integration.harness import Outcome, Recorder, figures, processes_of, run_local
-from tests.integration.topologies_for_tests.pressure import pressure
+from tests.integration.topologies_for_tests.pressure import pressure, tracked
 
 RATE = 500.0
 GROWTH_BYTES = 5 * 2**20
@@ -115,3 +116,33 @@ def test_memory_is_bounded_for_half_a_minute(
     outcome, seen = run_under_pressure(tmp_path, workers, 30, payload_bytes, slow_secs)
     check(outcome, seen, workers, settled_secs=10)
     check_slowness(outcome, slow_secs)
+
+
+def run_tracked(
+    folder: Path, workers: int, secs: float, relays: int, slow_secs: float, timeout_secs: int
+) -> dict[str, int]:
+    """Run for `secs` and drain at the same pace; what the spout says."""
+    conf = {Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS: timeout_secs}
+    builder = tracked(relays, slow_secs, str(folder / "never"))
+    outcome = run_local(builder, workers, conf, ttl_secs=secs)
+    outcome.check_clean()
+    [said] = outcome.reports("tracked")
+    assert said["emitted"] == said["acks"] + said["fails"] == outcome.figures("slow").executed
+    return dict(said)
+
+
+@pytest.mark.parametrize("relays", [0, 2])
+def test_a_slow_bolt_makes_nothing_wait_for_a_message_timeout(tmp_path: Path, relays: int) -> None:
+    """From the first tuple on, also behind fast bolts: what is queued is counted in time."""
+    said = run_tracked(tmp_path, 1, 4, relays, slow_secs=0.1, timeout_secs=3)
+    assert said["fails"] == 0
+    assert said["acks"] > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("relays", [0, 1])
+def test_nothing_fails_before_a_bolt_of_100_ms(tmp_path: Path, workers: int, relays: int) -> None:
+    said = run_tracked(tmp_path, workers, 20, relays, slow_secs=0.1, timeout_secs=5)
+    assert said["fails"] == 0
+    assert said["acks"] > 150

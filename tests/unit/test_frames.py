@@ -129,7 +129,7 @@ class TestDataFrames:
     @pytest.mark.parametrize("tracking", [None, SINGLE, MULTI])
     def test_truncated_at_every_byte(self, tracking: Tracking | None) -> None:
         whole = HEADER + data_frame(tracking)
-        for size in range(SIZE, len(whole)):
+        for size in range(SIZE + 1, len(whole)):
             with pytest.raises(ProtocolError):
                 only(whole[:size])
 
@@ -146,8 +146,7 @@ class TestDataFrames:
                 unpack_rows(frames.decode_data(whole, shorter)[1])
 
     def test_no_frame_at_all(self) -> None:
-        with pytest.raises(ProtocolError, match="message holds no frame"):
-            only(HEADER)
+        assert list(frames.frames(HEADER)) == []
 
     def test_header_runs_and_rows_must_agree(self) -> None:
         for runs in ([(0, 1)], [(0, 1), (1, 2)], [(0, 2**32 - 1)], []):
@@ -173,7 +172,7 @@ class TestMarkers:
 
     def test_truncated_at_every_byte(self) -> None:
         whole = HEADER + frames.encode_marker(1, 4, 5, 6, MarkerKind.END, 1)
-        for size in range(SIZE, len(whole)):
+        for size in range(SIZE + 1, len(whole)):
             with pytest.raises(ProtocolError):
                 only(whole[:size])
 

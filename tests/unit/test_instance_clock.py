@@ -33,8 +33,7 @@ def counting(
 def executed(instance: Instance, now: float) -> list[tuple[object, ...]]:
     """What the bolt saw of a tick of the core at this time."""
     instance.clock.now = now
-    instance.core.tick(now)
-    instance.core.check()
+    instance.ticks(now)
     return [seen[1:] for seen in instance.done()]
 
 
@@ -78,7 +77,7 @@ class TestTicks:
         instance.works()
         [credit] = instance.flushes()
         size = frame_size(word("storm", src=2, dest=1))
-        assert credit == said(501, Credit(1, 1, size, 0))
+        assert credit == said(501, Credit(1, 1, size, 1))
         assert instance.core.statistics().executed == 1
 
 

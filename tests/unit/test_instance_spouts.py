@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from storm_py import EmitError
+from storm_py.engine.links import BEAT_SECS
 from storm_py.engine.tasks import UserError
 from storm_py.errors import ProtocolError
 from storm_py.wire.control import LinkBroken, Pressure, Welcome
@@ -263,3 +264,26 @@ class TestTheEnd:
         instance.connect()
         instance.hears(12, hello("s0", incarnation=2))
         assert instance.hears(12, Welcome(502)) == [Data(502, 1, [End(2, 1, wave=2)])]
+
+
+class TestBeats:
+    def test_the_other_end_notices_losses_although_nothing_is_sent(self) -> None:
+        instance = words()
+        instance.core.deactivate()
+        now = instance.clock.now
+        assert instance.ticks(now + BEAT_SECS * 0.9) == []
+        assert instance.ticks(now + BEAT_SECS * 1.1) == [Data(501, 1, [])]
+        assert instance.ticks(now + BEAT_SECS * 1.2) == []
+        instance.hears(11, LinkBroken(501))
+        assert instance.ticks(now + BEAT_SECS * 3) == []  # there is no open link
+        instance.hears(11, Welcome(502))
+        assert instance.ticks(now + BEAT_SECS * 5) == [Data(502, 1, [])]
+
+    def test_what_was_emitted_before_a_loss_fails(self) -> None:
+        def act(spout: Any) -> None:
+            spout.collector.emit([1], msg_id=spout.count)
+
+        instance = words(act)
+        instance.spins()
+        instance.hears(11, LinkBroken(501))
+        assert instance.done() == [("fail", 1)]

@@ -9,7 +9,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from storm_py.core.pressure import INITIAL_ROWS, Limits, QueueStatistics, TaskQueue
+from storm_py.core.pressure import (
+    FREE_ROWS,
+    INITIAL_ROWS,
+    STALL_ROWS,
+    STALL_SECS,
+    START_ROWS,
+    Limits,
+    QueueStatistics,
+    TaskQueue,
+)
 
 LIMITS = Limits(window_secs=0.5, high_bytes=10_000, low_ratio=0.5, frame_rows=256)
 
@@ -112,7 +121,7 @@ class QueueMachine(RuleBasedStateMachine):
     def look(self) -> None:
         rows, nbytes = (sum(values) for values in zip(*self.waiting(), strict=True))
         high_rows, high_bytes = self.queue.window_rows, self.limits.high_bytes
-        turned = self.queue.turned()
+        turned = self.queue.turned(self.now)
         if turned is None:
             ratio = self.limits.low_ratio
             over = rows > high_rows * ratio or nbytes > high_bytes * ratio
@@ -121,7 +130,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert turned is not self.pressured
             self.pressured = turned
         assert self.queue.pressured is self.pressured
-        assert self.queue.turned() is None
+        assert self.queue.turned(self.now) is None
 
     def waiting(self) -> list[tuple[int, int]]:
         return [(0, 0), *((rows, len(frame)) for frame, rows in self.backlog)]
@@ -269,9 +278,9 @@ class TestOneFrameMayAlwaysBeOutstanding:
         queue = connected()
         assert queue.offer(b"x" * 20_000, 1, 0.0)
         assert not queue.offer(b"y" * 20_000, 1, 0.0)
-        assert queue.turned() is True
+        assert queue.turned(0.0) is True
         assert queue.credit(1, 20_000, 0.001) == [b"y" * 20_000]
-        assert queue.turned() is False
+        assert queue.turned(0.0) is False
 
 
 class TestHysteresis:
@@ -281,13 +290,13 @@ class TestHysteresis:
             assert queue.offer(b"f", 1, 0.0)
         for _ in range(INITIAL_ROWS):
             assert not queue.offer(b"b", 1, 0.0)
-            assert queue.turned() is None
+            assert queue.turned(0.0) is None
         queue.offer(b"b", 1, 0.0)
-        assert [queue.turned(), queue.turned(), queue.pressured] == [True, None, True]
+        assert [queue.turned(0.0), queue.turned(0.0), queue.pressured] == [True, None, True]
         turns = []
         for n in range(1, 60):  # no time passes, so the window stays what it is
             queue.credit(n, n, 0.0)
-            turns.append((queue.turned(), queue.statistics().backlog_rows))
+            turns.append((queue.turned(0.0), queue.statistics().backlog_rows))
         assert [turn for turn in turns if turn[0] is not None] == [(False, INITIAL_ROWS // 2)]
         assert queue.pressured is False
 
@@ -295,24 +304,90 @@ class TestHysteresis:
         queue = connected()
         for _ in range(3 * INITIAL_ROWS):
             queue.offer(b"f", 1, 0.0)
-        assert queue.turned() is True
+        assert queue.turned(0.0) is True
         for n in range(1, 500):  # the sender keeps pace, a little below and above the high mark
             queue.credit(n, n, 0.0)
             if n > INITIAL_ROWS * 1.25:
                 queue.offer(b"f", 1, 0.0)
-            assert queue.turned() is None
+            assert queue.turned(0.0) is None
 
     def test_it_stays_pressured_while_nobody_is_there(self) -> None:
         queue = connected()
         for _ in range(3 * INITIAL_ROWS):
             queue.offer(b"f", 1, 0.0)
-        assert queue.turned() is True
+        assert queue.turned(0.0) is True
         assert len(queue.disconnect()) == INITIAL_ROWS
-        assert queue.turned() is None
+        assert queue.turned(0.0) is None
         assert len(queue.connect(1.0)) == INITIAL_ROWS
-        assert queue.turned() is None
+        assert queue.turned(0.0) is None
         assert len(queue.credit(INITIAL_ROWS, INITIAL_ROWS, 1.0)) == INITIAL_ROWS
-        assert queue.turned() is False
+        assert queue.turned(0.0) is False
+
+
+class TestStalled:
+    def test_a_task_that_finishes_nothing_is_pressured_by_a_few_rows(self) -> None:
+        consumer = Consumer(64)
+        consumer.work(1, rate=100_000)
+        queue, now = consumer.queue, consumer.now
+        assert queue.turned(now) is None
+        assert queue.turned(now + STALL_SECS * 0.99) is None
+        assert queue.turned(now + STALL_SECS * 1.01) is True
+        queue.credit(consumer.rows + 64, consumer.nbytes + 10, now + 1)
+        assert queue.turned(now + 1) is False  # it goes on: the next rows were welcome
+
+    @pytest.mark.parametrize(("rows", "stalled"), [(STALL_ROWS, False), (STALL_ROWS + 1, True)])
+    def test_not_by_fewer(self, rows: int, stalled: bool) -> None:
+        queue = connected()
+        queue.offer(b"x", rows, 0.0)
+        assert queue.stalled(10.0) is stalled
+
+    def test_who_has_nothing_to_do_or_is_gone_is_not_stalled(self) -> None:
+        queue = connected()
+        queue.offer(b"x", 1000, 0.0)
+        queue.offer(b"y", 1000, 0.0)
+        queue.disconnect()
+        assert not queue.stalled(10.0)
+        queue.connect(20.0)
+        assert not queue.stalled(20.0)
+        assert queue.stalled(21.0)
+
+
+class TestLimited:
+    """A task whose senders live on grants, until it has shown how fast it is."""
+
+    def test_grants_grow_twofold_with_what_it_has_finished(self) -> None:
+        queue, grants, rows, now = connected(), [START_ROWS], 0, 0.0
+        while queue.limited:
+            queue.offer(b"x", grants[-1], now)
+            assert queue.grant(1) == 0
+            rows, now = rows + grants[-1], now + 0.0001
+            queue.credit(rows, len(grants), now)
+            grants.append(queue.grant(1))
+        assert grants == [4, 8, 24, 72, 216, 648, 1944]
+        assert grants[-1] >= FREE_ROWS
+
+    @pytest.mark.parametrize("rate", [1, 10, 100, 1000])
+    def test_a_slow_task_is_granted_what_it_finishes_in_its_window(self, rate: int) -> None:
+        consumer = Consumer(1)
+        consumer.work(2, rate)
+        queue = consumer.queue
+        assert queue.limited
+        waiting = queue.statistics().outstanding_rows + queue.statistics().backlog_rows
+        assert queue.grant(1) == max(0, queue.window_rows - waiting)
+
+    def test_a_task_that_becomes_slow_is_limited_again(self) -> None:
+        consumer = Consumer(16)
+        consumer.work(1, rate=100_000)
+        assert not consumer.queue.limited
+        consumer.work(2, rate=100)
+        assert consumer.queue.limited
+
+    def test_senders_share_the_room_and_none_goes_without(self) -> None:
+        queue = connected()
+        for n, rows in enumerate((4, 8, 24), 1):
+            queue.offer(b"x", rows, n / 1000)
+            queue.credit(queue._credited_rows + rows, n, n / 1000 + 0.0001)
+        assert [queue.grant(senders) for senders in (1, 2, 5, 72, 100)] == [72, 36, 14, 1, 1]
 
 
 class TestSessions:

@@ -197,6 +197,22 @@ class TestBrokenLinks:
 SIZE_40 = frame_size(words(n=40))
 
 
+class TestBeats:
+    """Empty messages: who waits for a word sends nothing else, and a loss shows all the same."""
+
+    def test_every_open_link_gets_one(self) -> None:
+        manager = linked()
+        manager.connect("i2")
+        assert manager.beats() == [data("i1", 101, 1)]
+        manager.gets(22, 1, words())
+        assert manager.beats() == [data("i1", 101, 3)]
+
+    def test_what_is_missing_before_one_is_a_gap(self) -> None:
+        manager = linked()
+        assert manager.gets(22, 1) == []
+        assert manager.gets(22, 3) == [said("i2", 102, LinkBroken(22))]
+
+
 class TestCredits:
     def test_what_exceeds_the_window_waits_for_them(self) -> None:
         manager = linked()
@@ -211,10 +227,10 @@ class TestCredits:
         manager = linked()
         assert len(manager.gets(22, 1, words(n=40))) == 1
         assert manager.gets(22, 2, words(n=40)) == []
-        manager.now = 1.0
+        manager.now = 0.05  # not long enough to be called stalled
         assert manager.hears(11, Credit(1, 40, SIZE_40, seq=1)) == []
         assert manager.core.statistics().queues[1].outstanding_rows == 40
-        sent = manager.gets(11, 1, words(dest=1, src=1))
+        sent = manager.gets(11, 1, End(1, 9, 1))
         assert sent == [data("i1", 101, 2, words(n=40))]
         assert manager.core.statistics().queues[1].outstanding_rows == 40
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from storm_py.wire.control import Credit, LinkBroken, Pressure, Welcome
+from storm_py.core.pressure import START_ROWS
+from storm_py.wire.control import Credit, Grant, LinkBroken, Pressure, Welcome
 from tests.builders import End, bolt, frame_size, hello, plan_of, spout
-from tests.manager import HIGH, TWO_WORKERS, Manager, data, linked, ours, said, words
+from tests.manager import (
+    HIGH,
+    LIMITS,
+    ONE_WORKER,
+    TWO_WORKERS,
+    Manager,
+    data,
+    linked,
+    ours,
+    said,
+    words,
+)
 
 FULL = words(n=HIGH)
 MORE = words(n=HIGH + 1)
@@ -47,7 +61,7 @@ class TestOneWorker:
         manager.hears(22, LinkBroken(102))
         assert manager.hears(22, Welcome(103)) == [said("i2", 103, Pressure(1, True, 16))]
 
-    def test_what_has_turned_off_meanwhile_is_not_mentioned(self) -> None:
+    def test_what_has_turned_off_meanwhile_is_off(self) -> None:
         manager = pressured()
         manager.hears(22, LinkBroken(102))
         manager.now = 0.001
@@ -55,7 +69,7 @@ class TestOneWorker:
             data("i1", 101, 2, FULL),
             data("i1", 101, 3, words()),
         ]
-        assert manager.hears(22, Welcome(103)) == []
+        assert manager.hears(22, Welcome(103)) == [said("i2", 103, Pressure(1, False, 256))]
 
     def test_a_dead_consumer_keeps_up_the_pressure(self) -> None:
         manager = pressured()
@@ -98,8 +112,11 @@ def home() -> Manager:
     """Worker 0 of two: count (i1, task 1) and words (i3, task 3, 33 in); s1 (77 in) has task 2."""
     manager = Manager(TWO_WORKERS)
     assert manager.link("i1", 11, 101) == []
-    assert manager.link("i3", 33, 102) == [said("i3", 102, Pressure(2, True, 256))]
-    assert manager.link("s1", 77, 103) == [said("i3", 102, Pressure(2, False, 256))]
+    assert manager.link("i3", 33, 102) == [
+        said("i3", 102, Pressure(1, False, 16)),
+        said("i3", 102, Pressure(2, True, 256)),
+    ]
+    assert manager.link("s1", 77, 103) == [said("i3", 102, Grant(2, START_ROWS))]
     return manager
 
 
@@ -115,7 +132,7 @@ class TestTwoWorkers:
             data("s1", 102, 1, words(2, 3, n=1)),
             data("s1", 102, 2, words(2, 3, n=2)),
             data("s1", 102, 3, End(3, 2, 1)),
-            said("i3", 101, Pressure(2, False, 256)),
+            said("i3", 101, Grant(2, START_ROWS)),
         ]
         assert manager.gets(33, 3, words(2, 3)) == [data("s1", 102, 4, words(2, 3))]
 
@@ -128,7 +145,7 @@ class TestTwoWorkers:
     def test_our_pressure_is_told_to_the_workers_that_send(self) -> None:
         away = Manager(TWO_WORKERS, worker=1)
         away.link("i2", 22, 101)
-        assert away.link("s0", 66, 102) == []
+        assert away.link("s0", 66, 102) == [said("s0", 102, Pressure(2, False, 16))]
         away.gets(66, 1, words(2, 3, n=HIGH))
         assert away.gets(66, 2, words(2, 3, n=HIGH + 1)) == [said("s0", 102, Pressure(2, True, 16))]
         away.now = 0.1
@@ -178,7 +195,7 @@ class TestTwoWorkers:
         # Their link broke. If the pressure was off before the new one was up, they do not say so.
         assert manager.hears(78, hello("s1")) == [
             said("s1", 103, Welcome(78)),
-            said("i3", 102, Pressure(2, False, 256)),
+            said("i3", 102, Grant(2, START_ROWS)),
         ]
         assert manager.hears(78, hello("s1")) == [said("s1", 103, Welcome(78))]
         assert manager.hears(78, Pressure(2, True, 16)) == [said("i3", 102, Pressure(2, True, 16))]
@@ -191,16 +208,16 @@ class TestTwoWorkers:
         manager.hears(78, hello("s1", 1))
         assert manager.hears(78, Welcome(104)) == [
             data("s1", 104, 1, words(2, 3)),
-            said("i3", 102, Pressure(2, False, 256)),
+            said("i3", 102, Grant(2, START_ROWS)),
         ]
 
-    def test_a_dead_worker_that_was_pressured_comes_back_free(self) -> None:
+    def test_a_dead_worker_that_was_pressured_comes_back_unknown(self) -> None:
         manager = home()
         manager.hears(77, Pressure(2, True, 16))
         assert manager.disconnect("s1") == []
         manager.connect("s1")
         manager.hears(78, hello("s1"))
-        assert manager.hears(78, Welcome(104)) == [said("i3", 102, Pressure(2, False, 256))]
+        assert manager.hears(78, Welcome(104)) == [said("i3", 102, Grant(2, START_ROWS))]
 
     def test_the_late_news_of_a_death_does_not_end_the_successor(self) -> None:
         manager = home()
@@ -227,7 +244,7 @@ class TestTwoWorkers:
         assert manager.hears(77, Welcome(104)) == [
             data("s1", 104, 1, words(2, 3)),
             data("s1", 104, 2, words(2, 3, n=2)),
-            said("i3", 102, Pressure(2, False, 256)),
+            said("i3", 102, Grant(2, START_ROWS)),
         ]
 
     def test_a_socket_that_is_full(self) -> None:
@@ -245,4 +262,128 @@ class TestTwoWorkers:
         manager = home()
         manager.egress("s1", congested=True)
         manager.disconnect("s1")
-        assert manager.link("s1", 78, 104) == [said("i3", 102, Pressure(2, False, 256))]
+        assert manager.link("s1", 78, 104) == [said("i3", 102, Grant(2, START_ROWS))]
+
+
+LIMITED = dataclasses.replace(LIMITS, free_rows=100)
+
+
+def limited() -> Manager:
+    """One worker whose task 1 has to show first how fast it is; sessions as `linked`."""
+    manager = Manager(ONE_WORKER, limits=LIMITED)
+    assert manager.link("i1", 11, 101) == []
+    assert manager.link("i2", 22, 102) == []  # a session begins with a grant that nobody says
+    return manager
+
+
+def finish(manager: Manager, *frames: int) -> list[object]:
+    """Task 1 finishes the frames of so many rows, of all since its session began."""
+    size = sum(frame_size(words(n=n)) for n in frames)
+    return list(manager.hears(11, Credit(1, sum(frames), size)))
+
+
+class TestGrants:
+    def test_a_new_one_follows_what_was_finished_and_at_last_the_limit_is_lifted(self) -> None:
+        manager = limited()
+        manager.gets(22, 1, words(n=4))
+        manager.now = 0.001
+        assert finish(manager, 4) == [said("i2", 102, Grant(1, 8))]
+        manager.gets(22, 2, words(n=8))
+        manager.now = 0.002
+        assert finish(manager, 4, 8) == [said("i2", 102, Grant(1, 24))]
+        manager.gets(22, 3, words(n=24))
+        manager.now = 0.003
+        assert finish(manager, 4, 8, 24) == [said("i2", 102, Grant(1, 72))]
+        manager.gets(22, 4, words(n=72))
+        manager.now = 0.004
+        assert finish(manager, 4, 8, 24, 72) == [said("i2", 102, Pressure(1, False, 256))]
+        assert manager.gets(22, 5, words(n=9)) == [data("i1", 101, 5, words(n=9))]
+
+    def test_what_is_left_of_the_room_is_granted_at_once(self) -> None:
+        manager = limited()
+        assert manager.gets(22, 1, words(n=1)) == [
+            data("i1", 101, 1, words(n=1)),
+            said("i2", 102, Grant(1, 3)),
+        ]
+
+    def test_who_has_used_nothing_is_granted_nothing_new(self) -> None:
+        manager = limited()
+        manager.gets(22, 1, words(n=4))
+        manager.now = 0.001
+        finish(manager, 4)
+        assert manager.gets(22, 2, End(2, 1, 1)) == [data("i1", 101, 2, End(2, 1, 1))]
+
+    def test_a_slow_task_is_granted_one_by_one(self) -> None:
+        manager = limited()
+        manager.gets(22, 1, words(n=4))
+        manager.now = 2.0  # two rows a second: a window of one
+        assert finish(manager, 4) == [said("i2", 102, Grant(1, 1))]
+        manager.gets(22, 2, words(n=1))
+        manager.now = 2.5
+        assert finish(manager, 4, 1) == [said("i2", 102, Grant(1, 1))]
+
+    def test_a_task_that_slows_down_stops_its_senders_until_there_is_room(self) -> None:
+        manager = limited()
+        for n in range(1, 6):
+            manager.gets(22, n, words(n=60))
+            manager.now = n / 1000
+            finish(manager, *[60] * n)
+        manager.gets(22, 6, words(n=60))
+        assert manager.gets(22, 7, words(n=60)) == [data("i1", 101, 7, words(n=60))]
+        manager.now = 6.0
+        assert finish(manager, *[60] * 6) == [said("i2", 102, Pressure(1, True, 7))]
+        manager.now = 12.0
+        assert finish(manager, *[60] * 7) == [said("i2", 102, Grant(1, 6))]
+
+    def test_a_restarted_sender_begins_anew(self) -> None:
+        manager = limited()
+        manager.gets(22, 1, words(n=4))
+        manager.disconnect("i2", gone=1)
+        manager.connect("i2")
+        manager.hears(23, hello("i2", 2))
+        assert manager.hears(23, Welcome(103)) == []
+        manager.now = 0.001
+        assert finish(manager, 4) == []  # it has used nothing yet
+        assert manager.gets(23, 1, words(n=4)) == [
+            data("i1", 101, 2, words(n=4)),
+            said("i2", 103, Grant(1, 4)),
+        ]
+
+    def test_a_grant_that_was_used_for_what_is_lost_is_renewed(self) -> None:
+        manager = limited()
+        assert manager.gets(22, 2) == [
+            said("i2", 102, Grant(1, 4)),
+            said("i2", 102, LinkBroken(22)),
+        ]
+
+    def test_a_worker_that_hosts_no_consumer_passes_grants_on(self) -> None:
+        manager = home()
+        assert manager.hears(77, Grant(2, 9)) == []  # i3 has not used its first one
+        manager.gets(33, 1, words(2, 3, n=4))
+        assert manager.hears(77, Grant(2, 9)) == [said("i3", 102, Grant(2, 9))]
+        assert manager.hears(77, Grant(2, 9)) == []
+        assert manager.hears(77, Pressure(2, False, 256)) == [
+            said("i3", 102, Pressure(2, False, 256))
+        ]
+
+    def test_the_last_grant_holds_again_when_congestion_ends(self) -> None:
+        manager = home()
+        manager.gets(33, 1, words(2, 3, n=4))
+        manager.hears(77, Grant(2, 9))
+        assert manager.egress("s1", congested=True) == [said("i3", 102, Pressure(2, True, 256))]
+        assert manager.egress("s1", congested=False) == [said("i3", 102, Grant(2, 9))]
+
+    def test_all_senders_share_the_room(self) -> None:
+        #: count is task 1, words are tasks 2 to 5 on four executors
+        manager = Manager(
+            plan_of(spout("words", "word", tasks=4), bolt("count", "words")), limits=LIMITED
+        )
+        for executor in range(1, 6):
+            manager.link(f"i{executor}", executor * 11, 100 + executor)
+        manager.gets(22, 1, words(src=2, n=4))
+        manager.gets(33, 1, words(src=3, n=4))
+        manager.now = 0.001
+        assert finish(manager, 4, 4) == [
+            said("i2", 102, Grant(1, 4)),
+            said("i3", 103, Grant(1, 4)),
+        ]

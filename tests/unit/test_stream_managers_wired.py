@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.stream_manager_core import Send, StreamManagerCore
-from storm_py.wire.control import Control, Credit, Pressure, Welcome
+from storm_py.wire.control import Control, Credit, Grant, Pressure, Welcome
 from tests.builders import (
     NO_LIMITS,
     Numbers,
@@ -85,6 +85,8 @@ class Wires:
             if isinstance(words.record, Pressure):
                 told = self.pressured[executor]
                 (told.add if words.record.on else told.discard)(words.record.task)
+            elif isinstance(words.record, Grant):
+                self.pressured[executor].discard(words.record.task)
             return
         for frame in words.frames:
             assert isinstance(frame, Rows)

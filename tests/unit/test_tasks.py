@@ -259,6 +259,20 @@ class TestBursts:
         made.task.open()
         assert made.task.burst(lambda: 0.0) is False
 
+    def test_one_that_is_halted_goes_on_with_the_next_burst(self) -> None:
+        def act(spout: Any) -> None:
+            spout.collector.emit([spout.count])
+            if spout.count in (5, 6):
+                made.task.halt()
+
+        made = a_spout(act)
+        made.task.open()
+        counts = []
+        for _ in range(5):
+            assert made.task.burst(lambda: 0.0) is True
+            counts.append(made.task._spout.count)
+        assert counts == [1, 3, 5, 6, 10]  # bursts of 1, 2, 4 and 4 calls, two of them cut short
+
     def test_several_emits_in_one_call(self) -> None:
         made = a_spout(lambda spout: [spout.collector.emit([n]) for n in range(3)])
         made.task.open()

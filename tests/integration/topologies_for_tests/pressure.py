@@ -81,6 +81,29 @@ class SteadySpout(BaseRichSpout):
             self.number += 1
 
 
+class TrackedSpout(EagerSpout):
+    """Emits with message ids, as fast as it is let, and says what became of them."""
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        super().open(conf, context, collector)
+        self.acks = self.fails = 0
+
+    def next_tuple(self) -> None:
+        self.collector.emit([self.number, self.payload], msg_id=self.number)
+        self.number += 1
+
+    def ack(self, msg_id: object) -> None:
+        self.acks += 1
+
+    def fail(self, msg_id: object) -> None:
+        self.fails += 1
+
+    def close(self) -> None:
+        report("tracked", emitted=self.number, acks=self.acks, fails=self.fails)
+
+
 class PassBolt(BaseBasicBolt):
     """Passes tuples on, so that pressure has to go through it."""
 
@@ -146,4 +169,16 @@ def pressure(payload_bytes: int, slow_secs: float, rate: float, hurry: str) -> T
     builder.set_bolt("c-slow", SlowBolt(slow_secs, hurry)).global_grouping("b-pass")
     builder.set_spout("d-steady", SteadySpout(rate))
     builder.set_bolt("e-steady", SteadyBolt()).global_grouping("d-steady")
+    return builder
+
+
+def tracked(relays: int, slow_secs: float, hurry: str) -> TopologyBuilder:
+    """A spout with message ids before a slow bolt, with so many fast bolts between the two."""
+    builder = TopologyBuilder()
+    builder.set_spout("spout", TrackedSpout("x"))
+    last = "spout"
+    for n in range(relays):
+        builder.set_bolt(f"pass-{n}", PassBolt()).shuffle_grouping(last)
+        last = f"pass-{n}"
+    builder.set_bolt("slow", SlowBolt(slow_secs, hurry)).shuffle_grouping(last)
     return builder

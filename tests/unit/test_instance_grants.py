@@ -1,0 +1,134 @@
+"""InstanceCore on grants: it sends what it may, and stops user code between two tuples."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from storm_py.core.pressure import START_ROWS
+from storm_py.engine.tasks import UserError
+from storm_py.wire.control import Credit, Grant, Pressure, Welcome
+from tests.builders import Data, FakeClock, frame_size, hello, plan_of, rows, spout
+from tests.builders import bolt as a_bolt
+from tests.counter import counter, emit, said, word
+from tests.instance import Instance, ScriptedBasicBolt, ScriptedBolt, ScriptedSpout
+
+PLAN = plan_of(spout("words", "word"), a_bolt("x-count", "words", "word n"), a_bolt("y", "x-count"))
+#: words is task 1, x-count task 2, y task 3
+LETTERS = "abcdefghij"
+
+
+def limited(component: Any = lambda log: ScriptedBolt(log, emit)) -> Instance:
+    """x-count, which does not spend time, in a session in which nothing has been heard yet."""
+    instance = Instance(PLAN, 2, component)
+    instance.core.open()
+    instance.connect()
+    instance.hears(11, hello("s0"))
+    instance.hears(11, Welcome(501))
+    instance.recorder.take()
+    return instance
+
+
+def executed(instance: Instance) -> str:
+    return "".join(str(done[3]) for done in instance.done())
+
+
+def take_in(instance: Instance, letters: str) -> list[Any]:
+    """A frame of these words; what was sent while it was executed as far as it may be."""
+    return [*instance.gets(11, 1, word(*letters, dest=2)), *instance.works()]
+
+
+class TestABolt:
+    def test_it_stops_in_the_middle_of_a_slice(self) -> None:
+        instance = limited()
+        instance.hears(11, Pressure(3, False, 256))
+        for n in range(1, 7):  # it learns to execute many rows in one go
+            instance.gets(11, n, word(*LETTERS, dest=2))
+            instance.works()
+            instance.flushes()
+        instance.done()
+        instance.hears(11, Grant(3, 3))
+        instance.gets(11, 7, word(*LETTERS, dest=2))
+        sent = instance.works()
+        assert sent == [Data(501, 7, [rows(2, 3, ["a", 1], ["b", 1], ["c", 1])])]
+        assert (executed(instance), instance.core.paused) == ("abc", True)
+        assert instance.core.statistics().queued == 7
+        instance.hears(11, Grant(3, 2))
+        instance.works()
+        assert executed(instance) == "de"
+        instance.hears(11, Pressure(3, False, 256))
+        instance.works()
+        assert executed(instance) == "fghij"
+
+    def test_a_session_begins_with_a_few_rows(self) -> None:
+        instance = limited()
+        take_in(instance, LETTERS)
+        assert executed(instance) == LETTERS[:START_ROWS]
+
+    def test_a_new_session_begins_with_them_again(self) -> None:
+        instance = limited()
+        take_in(instance, LETTERS)
+        instance.hears(12, hello("s0"))
+        assert not instance.core.paused
+        instance.gets(12, 1, word(*LETTERS, dest=2))
+        instance.works()
+        assert executed(instance) == 2 * LETTERS[:START_ROWS]
+
+    def test_a_basic_bolt_stops_as_well(self) -> None:
+        instance = limited(
+            lambda log: ScriptedBasicBolt(log, lambda b, tup: b.collector.emit([tup[0], 1]))
+        )
+        take_in(instance, LETTERS)
+        assert executed(instance) == LETTERS[:START_ROWS]
+
+    def test_an_exception_in_the_row_that_used_the_grant_up(self) -> None:
+        def act(bolt: Any, tup: Any) -> None:
+            emit(bolt, tup)
+            if tup[0] == "d":
+                raise ValueError("d")
+
+        instance = limited(lambda log: ScriptedBolt(log, act))
+        instance.gets(11, 1, word(*LETTERS, dest=2))
+        for _ in range(9):
+            with suppress(UserError):
+                instance.works()
+        assert executed(instance) == "abcd"
+        assert instance.core.statistics().queued == 6
+        assert instance.core.statistics().executed == 4
+
+    def test_only_a_whole_frame_is_credited(self) -> None:
+        instance = limited()
+        size = frame_size(word(*LETTERS, dest=2))
+        take_in(instance, LETTERS)
+        assert all(not hasattr(sent, "record") for sent in instance.flushes())
+        instance.hears(11, Pressure(3, False, 256))
+        instance.works()
+        assert instance.flushes()[-1] == said(501, Credit(2, 10, size, 2))
+
+    def test_every_consumer_counts(self) -> None:
+        instance = counter(emit)  # its consumers are tasks 4 and 5, turn about
+        instance.hears(11, Grant(4, 2))
+        instance.gets(11, 1, word(*LETTERS))
+        instance.works()
+        assert (len(instance.done()), instance.core.paused) == (4, True)
+
+
+class TestASpout:
+    def test_it_stops_in_the_middle_of_a_burst(self) -> None:
+        instance = Instance(
+            PLAN,
+            1,
+            lambda log: ScriptedSpout(log, lambda spout: spout.collector.emit([spout.count])),
+            FakeClock(),
+        ).open()
+        for _ in range(6):  # it learns to make many calls in one go
+            instance.spins()
+        before = instance.only.count
+        instance.flushes()
+        instance.hears(11, Grant(2, 5))
+        instance.spins()
+        assert instance.only.count == before + 5
+        assert (instance.core.paused, instance.core.spouting) == (True, False)
+        instance.hears(11, Grant(2, 1))
+        instance.spins()
+        assert instance.only.count == before + 6
