@@ -22,7 +22,10 @@ __all__ = ["BasicOutputCollector", "OutputCollector", "SpoutOutputCollector"]
 
 
 class SpoutOutputCollector(Protocol):
-    """What a spout emits with. Use it only on the thread that calls the spout."""
+    """What a spout emits with.
+
+    Use it only on the thread that calls the spout; other threads go through ``context.call_soon``.
+    """
 
     def emit(
         self, values: Sequence[object], msg_id: object = None, stream: str = DEFAULT_STREAM_ID
@@ -62,7 +65,11 @@ class SpoutOutputCollector(Protocol):
 
 
 class OutputCollector(Protocol):
-    """What a ``BaseRichBolt`` emits, acks and fails with."""
+    """What a ``BaseRichBolt`` emits, acks and fails with.
+
+    Use it only on the thread that calls the bolt; other threads hand their work over with
+    ``context.call_soon``, from which tuples may be acked at any later time.
+    """
 
     def emit(
         self,

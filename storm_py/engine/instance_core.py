@@ -13,13 +13,10 @@ data path is `storm_py.engine.stream_manager_core`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import length_hint
 from types import MappingProxyType
-from typing import Final
 
-from storm_py.core.batching import Root
 from storm_py.core.plan import NO_CUSTOM, CustomGroupings, PhysicalPlan
 from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
@@ -28,18 +25,16 @@ from storm_py.wire.acks import AckResults, decode_acks
 
 from .acking import Acks
 from .calls import Calls
-from .intake import Intake, Marker, Rows
+from .intake import Intake, Marker
 from .links import BEAT_SECS, read_control
 from .outflow import Outflow
 from .port import Port, Watch
 from .reports import Reports
 from .sessions import Sessions, Verdict
 from .settings import Settings
+from .slices import Slices
 from .tasks import BoltTask, RunningTask, SpoutTask, UserError
 from .timers import Timers
-
-#: The longest slice of user code between two looks at the clock, as far as it can be foreseen.
-SLICE_SECS: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +73,8 @@ class InstanceCore:
         self._port = port
         self._sessions = Sessions(plan.topology_id, plan.version)
         self._inbound: int | None = None
-        self._slice_rows = 1
         self._wave = 1
         self._active = False
-        self._executed = 0
-        #: what a bolt is executing, and how many of those rows wait until it may go on
-        self._running: Iterator[object] | None = None
-        self._put_back = 0
         self._in = Intake(plan, settings.acking, settings.codec)
         self._tasks: dict[int, RunningTask] = {}
         acks = Acks(rng) if settings.acking else None
@@ -92,7 +82,8 @@ class InstanceCore:
             f"i{executor_id}", plan.topology_id, incarnation, plan.version, list(executor.tasks)
         )
         self._watch = watch or Watch()
-        self._calls = Calls(self._watch.wake)
+        self._slices = Slices(self._in, port.clock, self._watch)
+        self._calls = Calls(self._watch)
         self._reports = Reports(settings.conf, port.clock, port.report)
         self._timers = Timers(self._reports, port.stamp, self._watch)
         self._out = Outflow(plan, self._tasks, settings, port, rng, hello, acks, self._halt)
@@ -270,7 +261,7 @@ class InstanceCore:
                 self._on_marker(item)
                 done, rows = True, 0
             else:
-                self._slice(item)
+                self._slices.run(item)
                 done, rows = item.done == len(item.rows), item.frame_rows
             # A driver serves control while an emit waits: a new session may have dropped the item.
             if done and work and work[0] is item:
@@ -281,42 +272,6 @@ class InstanceCore:
                 self._out.flush()
                 return
 
-    def _slice(self, item: Rows) -> None:
-        """Execute as many rows as should fit into a slice of time; learn how long they took."""
-        before = self._port.clock()
-        start, context = item.done, item.context
-        rows = item.rows
-        end = min(len(rows), start + self._slice_rows)
-        part = rows if start == 0 and end == len(rows) else rows[start:end]
-        self._running = iterator = iter(part)
-        self._put_back = 0
-        self._watch.entered(
-            "execute",
-            item.task.task,
-            context.source_task,
-            context.source_stream_id,
-            start,
-            end - 1,
-        )
-        roots: Iterable[Root] | None = None
-        edges: Iterable[int] = ()
-        if item.roots is not None:
-            roots = item.roots if part is rows else item.roots[start:end]
-            edges = item.edges if part is rows else item.edges[start:end]
-        try:
-            item.task.run(iterator, context, roots, edges)
-        finally:
-            # On an exception the iterator says how far it got: the failing row counts as taken.
-            count = len(part) - length_hint(iterator) - self._put_back
-            self._running = None
-            self._executed += count
-            self._in.executed(item, count)
-        took = self._port.clock() - before
-        if took > SLICE_SECS:
-            self._slice_rows = max(1, int(count * SLICE_SECS / took))
-        elif count == self._slice_rows:
-            self._slice_rows *= 2
-
     def _halt(self) -> None:
         """A task downstream may not be sent to: user code is not entered again for now.
 
@@ -324,9 +279,7 @@ class InstanceCore:
         """
         for spout in self._spouts:
             spout.halt()
-        if self._running is not None:
-            for _ in self._running:  # the loop over it ends behind the row in work
-                self._put_back += 1
+        self._slices.halt()
 
     def spin(self) -> bool:
         """Call next_tuple of every spout that may emit, for a slice of time; False if all idled."""
@@ -349,14 +302,16 @@ class InstanceCore:
 
     def tick(self, now: float) -> None:
         """Do what other threads asked for and what is due by now; call it between two slices."""
-        self._calls.run()
-        if now >= self._beat_at:
+        if now >= self._beat_at:  # the link's other end notices losses by it
             self._beat_at = now + BEAT_SECS
             self._out.beat()
+        if self._calls:
+            self._calls.run()
         for spout in self._spouts:
             spout.tick(now)
             self._end_spout(spout)
-        self._timers.run(now, not self.paused, self._metering)
+        if self._timers:
+            self._timers.run(now, not self.paused, self._metering)
 
     def next_timeout(self) -> float | None:
         """When `tick` has to be called at the latest while nothing else happens, None for never.
@@ -414,7 +369,9 @@ class InstanceCore:
     def statistics(self) -> InstanceStatistics:
         """Counters since the start; `queued` are rows taken from the socket and not executed."""
         emitted = sum(t.output.emissions.emitted for t in self._tasks.values())
-        return InstanceStatistics(self._executed, emitted, self._out.transferred, self._in.rows)
+        return InstanceStatistics(
+            self._slices.executed, emitted, self._out.transferred, self._in.rows
+        )
 
     @property
     def tasks(self) -> Sequence[RunningTask]:

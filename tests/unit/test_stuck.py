@@ -10,7 +10,7 @@ import pytest
 from storm_py.engine.stuck import Activity, StuckWatch
 from storm_py.runtime.page import PageWriter, read_page
 from tests.builders import End, bolt, plan_of, rows, spout
-from tests.instance import Instance, ScriptedBolt, ScriptedSpout
+from tests.instance import Instance, ScriptedBolt, ScriptedSpout, nothing
 
 COMPONENTS = {3: "split", 5: "count"}
 EXECUTING = Activity(100.0, "execute", 5, 3, "default", 12, 40)
@@ -127,3 +127,13 @@ class TestCore:
         instance.core.close()
         methods = ["open", "activate", "next_tuple", "deactivate", "close"]
         assert instance.watch.seen == [(method, 2) for method in methods]
+
+    def test_what_runs_by_the_clock(self) -> None:
+        plan = plan_of(
+            spout("lines", "word"), bolt("count", "lines"), topology_tick_tuple_freq_secs=5
+        )
+        instance = Instance(plan, 1, ScriptedBolt).open()
+        instance.watch.seen.clear()
+        instance.only.context.call_soon(nothing)
+        instance.core.tick(5.0)
+        assert instance.watch.seen == [("call_soon", 1), ("execute (tick)", 1)]
