@@ -50,7 +50,11 @@ LAYERS = {
         "api core wire run engine transport runtime loader config errors constants",
         "cloudpickle zmq",
     ),
-    "inline": Layer("api core wire run engine transport config errors constants", "cloudpickle"),
+    "single": Layer("api core wire run engine transport config errors constants", "cloudpickle"),
+    "inline": Layer("api engine run single wire config"),
+    "testing": Layer(
+        "api core wire run engine single local transport config errors constants", "cloudpickle"
+    ),
     # the top
     "cli": Layer("storm_py api local inline run wire loader config errors constants", "click rich"),
     "storm_py": Layer("api config errors constants"),
