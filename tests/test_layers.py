@@ -53,7 +53,7 @@ LAYERS = {
     "single": Layer("api core wire run engine transport config errors constants", "cloudpickle"),
     "inline": Layer("api engine run single wire config"),
     "testing": Layer(
-        "api core wire run engine single local transport config errors constants", "cloudpickle"
+        "api core wire run engine single local config errors constants", "cloudpickle"
     ),
     # the top
     "cli": Layer("storm_py api local inline run wire loader config errors constants", "click rich"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .bolts import CapturingBolt, HoldingBolt
 from .clock import FakeClock
+from .complete import complete_topology, read_tuples
 from .driver import TopologyDriver
 from .outcome import Outcome
 from .spies import Emitted
@@ -18,6 +19,9 @@ __all__ = [  # noqa: RUF022 - grouped by purpose
     "FakeClock",
     "Outcome",
     "TopologyDriver",
+    # a topology from its beginning to its end
+    "complete_topology",
+    "read_tuples",
     # components for tests
     "CapturingBolt",
     "FeederSpout",

@@ -19,6 +19,8 @@ __all__ = ["CapturingBolt", "HoldingBolt", "SinkBolt"]
 class _Captured(Shared):
     """What a capturing bolt and its copies share."""
 
+    label = "CapturingBolt"
+
     def __init__(self) -> None:
         super().__init__()
         self.tuples: list[Tuple] = []

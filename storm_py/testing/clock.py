@@ -15,6 +15,8 @@ class FakeClock(Shared):
     all of them.
     """
 
+    label = "FakeClock"
+
     def __init__(self, start: float = 0.0) -> None:
         """Begin at `start` seconds."""
         super().__init__()

@@ -22,9 +22,11 @@ from storm_py.constants import DEFAULT_STREAM_ID
 from storm_py.engine.stream_manager_core import instance_peer
 from storm_py.engine.tasks import SpoutTask, UserError
 from storm_py.errors import TopologyFailed
+from storm_py.run import ComponentFigures
 from storm_py.single import SingleWorker
 from storm_py.wire.acks import AckResults
 
+from .blame import explain, users_own
 from .clock import FakeClock
 from .outcome import Outcome
 from .spies import BoltSpy, Log, SpoutSpy, Spy, spy_on
@@ -39,8 +41,6 @@ _MAX_ROUNDS: Final = 2 * MAX_CALLS
 #: A spout may skip something, an empty line say, and go on in its next call.
 _IDLE_ROUNDS: Final = 10
 _STEP_SECS: Final = 1.0
-#: Modules whose frames lead to user code and say nothing about it.
-_OURS: Final = ("storm_py.engine.", "storm_py.single", "storm_py.testing.")
 
 
 class TopologyDriver(Outcome):
@@ -260,7 +260,7 @@ class TopologyDriver(Outcome):
 
     def pending(self, spout: str | None = None) -> list[object]:
         """The message ids that are neither acked nor failed yet, of one spout or of all."""
-        spouts = self._plan.topology.spouts if spout is None else [spout]
+        spouts = self.plan.topology.spouts if spout is None else [spout]
         return [id for each in spouts for t in self._spout_tasks(each) for id in _ids(t)]
 
     def unanswered(self, bolt: str, *, task_index: int | None = None) -> list[Tuple]:
@@ -272,6 +272,17 @@ class TopologyDriver(Outcome):
     def ended(self) -> bool:
         """Whether every spout has ended its input and every bolt had its ``end_of_input``."""
         return self._worker.done
+
+    @property
+    def unended(self) -> list[str]:
+        """The components of which a task has not ended yet."""
+        cores = self._worker.cores.items()
+        found = {core.component_id for peer, core in cores if peer not in self._worker.ended}
+        return [id for id in self.plan.topology.components if id in found]
+
+    def figures(self) -> tuple[ComponentFigures, ...]:
+        """What each component has executed and emitted, and how many tuples wait for it."""
+        return self._worker.figures()
 
     def clear(self) -> None:
         """Forget what was emitted, received, acked, failed and reported so far."""
@@ -286,7 +297,7 @@ class TopologyDriver(Outcome):
             raise RuntimeError(f"{what} after the driver was closed; make a new TopologyDriver")
 
     def _peer(self, task: int) -> str:
-        [executor] = [e for e in self._plan.executors if task in e.tasks]
+        [executor] = [e for e in self.plan.executors if task in e.tasks]
         return instance_peer(executor.id)
 
     def _spout_tasks(self, component: str) -> Iterator[SpoutTask]:
@@ -300,7 +311,7 @@ class TopologyDriver(Outcome):
         if spec.kind != "spout":
             raise ValueError(
                 f"{component!r} is a bolt and receives what others emit; feed a spout "
-                f"({', '.join(self._plan.topology.spouts)}), or test the bolt alone with "
+                f"({', '.join(self.plan.topology.spouts)}), or test the bolt alone with "
                 "TopologyDriver.for_bolt"
             )
         [number] = self._tasks(component, task_index)
@@ -346,7 +357,7 @@ class TopologyDriver(Outcome):
                         f"mock_sources=[{spy.component_id!r}]"
                     )
             if rounds == _MAX_ROUNDS:
-                busy = ", ".join(self._plan.cyclic_components()) or "no cycle"
+                busy = ", ".join(self.plan.cyclic_components()) or "no cycle"
                 raise TopologyFailed(f"never gets quiet; tuples may go in circles ({busy})")
 
     def _restart_crashed(self) -> None:
@@ -363,31 +374,14 @@ class TopologyDriver(Outcome):
             function(*args)
         except UserError as error:
             self._crashed.add(self._peer(error.task))
-            raised = self._users_own(error)
+            raised = users_own(error, self._spies[error.task])
         if raised is None and self._log.raised:
             where, raised = self._log.raised[0]
-            _explain(raised, where)
+            explain(raised, where)
         self._log.raised.clear()
         if raised is not None:
             raise raised
 
-    def _users_own(self, error: UserError) -> BaseException:
-        where = f"{error.component!r} (task {error.task}), {error.where}"
-        spy = self._spies[error.task]
-        if error.where == "execute" and not isinstance(spy, SpoutSpy):
-            where += f" of {spy.executing!r}"
-        _explain(error.error, where)
-        return error.error
-
 
 def _ids(task: SpoutTask) -> list[object]:
     return task.pending.message_ids()
-
-
-def _explain(error: BaseException, where: str) -> None:
-    """Add a note, and leave out of the traceback how the engine came to user code."""
-    error.add_note(f"in {where}")
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
-        trace = trace.tb_next
-    error.__traceback__ = trace or error.__traceback__

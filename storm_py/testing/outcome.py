@@ -25,7 +25,8 @@ class Outcome:
 
     def __init__(self, plan: PhysicalPlan, log: Log, errors: list[ErrorReport]) -> None:
         """Read from ``log``; users get outcomes, they do not make them."""
-        self._plan = plan
+        #: Which tasks there are.
+        self.plan = plan
         self._log = log
         #: What user code reported without ending anything, and errors at the end; each with
         #: component, task, where, message and traceback.
@@ -78,7 +79,7 @@ class Outcome:
     # ---- names ---------------------------------------------------------------------------------
 
     def _spec(self, component: str, kind: str = "") -> ComponentSpec:
-        spec = self._plan.topology.component(component)
+        spec = self.plan.topology.component(component)
         if kind and spec.kind != kind:
             what = "only bolts receive tuples" if kind == "bolt" else "only spouts have message ids"
             raise ValueError(f"{component!r} is a {spec.kind}, and {what}; name a {kind}")
@@ -86,7 +87,7 @@ class Outcome:
 
     def _tasks(self, component: str, task_index: int | None, kind: str = "") -> tuple[int, ...]:
         spec = self._spec(component, kind)
-        tasks = self._plan.tasks_of(component)
+        tasks = self.plan.tasks_of(component)
         if task_index is None:
             return tasks
         if task_index not in range(len(tasks)):

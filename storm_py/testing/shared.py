@@ -23,12 +23,15 @@ _living: Final[WeakValueDictionary[tuple[int, int], Shared]] = WeakValueDictiona
 class Shared:
     """An object that unpickles to itself; a subclass calls `super().__init__()`."""
 
+    #: what users know it as
+    label = ""
+
     def __init__(self) -> None:
         self._key = (os.getpid(), next(_numbers))
         _living[self._key] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _find, (self._key, type(self).__name__)
+        return _find, (self._key, self.label)
 
     def __deepcopy__(self, memo: object) -> Shared:
         return self
@@ -37,8 +40,8 @@ class Shared:
 class _Elsewhere:
     """Stands for a shared object in a process that it does not belong to."""
 
-    def __init__(self, key: tuple[int, int], name: str) -> None:
-        self.__dict__["_what"] = (key, name)
+    def __init__(self, key: tuple[int, int], label: str) -> None:
+        self.__dict__["_what"] = (key, label)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _find, self.__dict__["_what"]
@@ -57,13 +60,13 @@ class _Elsewhere:
         raise RuntimeError(
             f"this {what} belongs to the process of the test that made it, and this is process "
             f"{os.getpid()}; use it with TopologyDriver or in one thread, and "
-            "complete_topology(..., processes=True) to see what real processes emit"
+            "complete_topology(..., mock_sources=..., processes=True) to feed and watch processes"
         )
 
 
-def _find(key: tuple[int, int], name: str) -> object:
+def _find(key: tuple[int, int], label: str) -> object:
     if key[0] == os.getpid():
         found = _living.get(key)
         if found is not None:
             return found
-    return _Elsewhere(key, name)
+    return _Elsewhere(key, label)

@@ -48,6 +48,8 @@ class _Source(BaseRichSpout):
 class _Feed(Shared):
     """What a feeder and its copies share."""
 
+    label = "FeederSpout"
+
     def __init__(self) -> None:
         super().__init__()
         self.waiting: deque[tuple[list[object], object, str]] = deque()
@@ -116,7 +118,8 @@ class FixedTupleSpout(_Source):
     """A spout that emits given tuples, each again when it fails, and ends when all are acked.
 
     ``tuples`` are lists of values, or ``FixedTuple`` for another stream. Message ids are positions
-    in ``tuples``. Several tasks deal the tuples out among themselves in turn, as in Storm.
+    in ``tuples``. Several tasks deal the tuples out among themselves in turn, as in Storm. A tuple
+    that failed ``max_fails`` times is not emitted again, so the input does not end.
     """
 
     def __init__(
@@ -124,12 +127,14 @@ class FixedTupleSpout(_Source):
         tuples: Iterable[Sequence[object] | FixedTuple],
         fields: str | Iterable[str] | None = None,
         streams: Mapping[str, str | Iterable[str]] | None = None,
+        max_fails: int | None = None,
     ) -> None:
         """Take the tuples; ``fields`` and ``streams`` are those of ``FeederSpout``."""
         super().__init__(fields, streams)
         self.tuples = [t if isinstance(t, FixedTuple) else FixedTuple(list(t)) for t in tuples]
         #: message id -> how often it failed
         self.fails: dict[int, int] = {}
+        self._max_fails = float("inf") if max_fails is None else max_fails
         self._waiting: deque[int] = deque()
         self._open = 0
 
@@ -161,5 +166,6 @@ class FixedTupleSpout(_Source):
 
     def fail(self, msg_id: object) -> None:
         assert isinstance(msg_id, int)
-        self.fails[msg_id] = self.fails.get(msg_id, 0) + 1
-        self._waiting.append(msg_id)
+        fails = self.fails[msg_id] = self.fails.get(msg_id, 0) + 1
+        if fails < self._max_fails:
+            self._waiting.append(msg_id)

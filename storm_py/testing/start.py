@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
 from storm_py.api.spec import ComponentSpec, StormTopology, apply_limits
@@ -20,6 +20,9 @@ from .bolts import HoldingBolt, SinkBolt
 from .spouts import FeederSpout, FixedTuple, FixedTupleSpout
 
 __all__ = ["MockSources", "Resolved", "around_bolt", "around_spout", "resolved"]
+
+#: A tuple that failed so often will fail the next time.
+MAX_FAILS: Final = 1000
 
 #: Ids of spouts to replace, or for each the tuples to emit in its place.
 MockSources: TypeAlias = Iterable[str] | Mapping[str, Iterable[Sequence[object] | FixedTuple]]
@@ -86,7 +89,7 @@ def _mocked(spec: ComponentSpec, tuples: Iterable[Any] | None) -> ComponentSpec:
     rows = list(tuples)
     for position, row in enumerate(rows):
         _check_row(spec, position, row)
-    return replace(spec, component=FixedTupleSpout(rows))
+    return replace(spec, component=FixedTupleSpout(rows, max_fails=MAX_FAILS))
 
 
 def _check_row(spec: ComponentSpec, position: int, row: object) -> None:
