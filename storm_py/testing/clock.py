@@ -27,6 +27,11 @@ class FakeClock(Shared):
 
     def advance(self, secs: float) -> None:
         """Let time pass; a clock never goes back, so ValueError for less than 0 seconds."""
-        if not secs >= 0 or secs == float("inf"):
-            raise ValueError(f"cannot advance by {secs!r} seconds; expected a number of at least 0")
-        self.now += secs
+        self.now += checked_secs(secs)
+
+
+def checked_secs(secs: float) -> float:
+    """Return ``secs`` if time can pass by that much; ValueError if not."""
+    if not 0 <= secs < float("inf"):
+        raise ValueError(f"cannot advance by {secs!r} seconds; expected a number of at least 0")
+    return secs

@@ -27,7 +27,7 @@ from storm_py.single import SingleWorker
 from storm_py.wire.acks import AckResults
 
 from .blame import explain, users_own
-from .clock import FakeClock
+from .clock import FakeClock, checked_secs
 from .outcome import Outcome
 from .spies import BoltSpy, Log, SpoutSpy, Spy, spy_on
 from .start import MockSources, around_bolt, around_spout, resolved
@@ -195,7 +195,7 @@ class TopologyDriver(Outcome):
         """
         __tracebackhide__ = True
         self._must_be_open("advance")
-        end = self.clock.now + secs
+        end = self.clock.now + checked_secs(secs)
         self._grant(calls)
         while True:
             self.clock.advance(min(_STEP_SECS, end - self.clock.now))
@@ -230,12 +230,14 @@ class TopologyDriver(Outcome):
     def ack(self, spout: str, msg_id: object) -> None:
         """Call the spout's ``ack`` for ``msg_id``, which must be pending, as if it was finished."""
         __tracebackhide__ = True
+        self._must_be_open("ack")
         task, root = self._pending_tree(spout, msg_id)
         self._guarded(task.answered, AckResults(complete=[root]))
 
     def fail(self, spout: str, msg_id: object) -> None:
         """Call the spout's ``fail`` for ``msg_id``, which must be pending, as if a bolt failed."""
         __tracebackhide__ = True
+        self._must_be_open("fail")
         task, root = self._pending_tree(spout, msg_id)
         self._guarded(task.answered, AckResults(failed=[root]))
 

@@ -137,8 +137,10 @@ def complete_in_processes(found: Resolved, timeout_secs: float) -> tuple[Outcome
         raise KeyboardInterrupt
     plan = make_plan(found.topology_id, found.topology, conf, workers)
     problem = ""
-    if result.failed or result.forced:
-        problem = "the topology failed" if result.failed else "the topology is not complete"
+    # A real run may go on after an exception; a test that raises it in one thread shall here too.
+    failed = result.failed or any(error.fatal for error in observer.errors)
+    if failed or result.forced:
+        problem = "the topology failed" if failed else "the topology is not complete"
         problem += f" (timeout_secs={timeout_secs:g}, processes=True)"
         errors = dict.fromkeys(e.traceback.strip() or e.message for e in observer.errors)
         problem = "\n- ".join([problem, *_few(list(result.lost)), *_few(list(errors))])

@@ -13,6 +13,7 @@ import inspect
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
@@ -76,6 +77,10 @@ class Log:
             seen.clear()
 
 
+def _call(component: object, hook: str, *args: object) -> object:
+    return getattr(component, hook)(*args)
+
+
 class _Spying:
     """What the three kinds of spies have in common."""
 
@@ -88,7 +93,8 @@ class _Spying:
         base = next(b for b in (BaseRichSpout, BaseRichBolt, BaseBasicBolt) if isinstance(self, b))
         for name, hook in inspect.getmembers(base, inspect.isfunction):
             if not name.startswith("_") and getattr(type(self), name) is hook:
-                setattr(self, name, getattr(component, name))
+                # Looked up at each call, so that a test may replace a hook of its object.
+                setattr(self, name, partial(_call, component, name))
 
     def begin(self, context: TopologyContext) -> None:
         self.component_id = context.this_component_id
