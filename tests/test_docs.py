@@ -7,6 +7,7 @@ Unmarked blocks are for reading. README.md and every page in docs/ are looked at
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +72,18 @@ EXAMPLES = [example for page in pages() for example in examples_of(page)]
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: f"{each.page.name}:{each.line}")
 def test_example_runs(example: Example) -> None:
     run_example(example)
+
+
+def test_the_tests_that_users_are_shown_are_short() -> None:
+    """A bolt, a spout and a whole topology are tested in less than ten lines each."""
+    code = "\n".join(each.code for each in examples_of(ROOT / "docs" / "testing.md"))
+    lines = {
+        node.name: (node.end_lineno or 0) - node.lineno + 1
+        for node in ast.parse(code).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    for name in ("test_split", "test_lines_are_replayed", "test_word_count"):
+        assert lines[name] < 10
 
 
 def page_of(tmp_path: Path, text: str) -> Path:

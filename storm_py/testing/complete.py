@@ -1,8 +1,8 @@
 """complete_topology: run a topology to its end and read what every component emitted.
 
 In the spirit of Storm's ``Testing.completeTopology`` and ``Testing.readTuples``. By default on a
-`TopologyDriver`, so without a process and on a fake clock; `storm_py.testing.processes` is the way
-through real ones.
+`TopologyDriver`, so without a process and on a fake clock; the way through real processes is
+`storm_py.testing.in_processes`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def complete_topology(
     complete; in one thread what user code raises, as it is.
     """
     if processes:
-        from .processes import complete_in_processes  # loads sockets, which nothing else needs
+        from .in_processes import complete_in_processes  # loads sockets, which nothing else needs
 
         outcome, problem = complete_in_processes(
             resolved(topology, conf, mock_sources), timeout_secs

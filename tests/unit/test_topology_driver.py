@@ -20,7 +20,7 @@ from storm_py import (
     TopologyFailed,
     Tuple,
 )
-from storm_py.testing import FakeClock, TopologyDriver
+from storm_py.testing import FakeClock, HoldingBolt, TopologyDriver
 from tests.driven import Count, Late, Sentences, Split, word_count
 
 TIMEOUT = {"topology.message.timeout.secs": 10}
@@ -166,6 +166,17 @@ class TestATopology:
                 return [ids, *map(driver.outputs, ("sentences", "split", "count"))]
 
         assert outcome() == outcome()
+
+    def test_the_seed_decides_the_ids_that_the_engine_draws(self) -> None:
+        def ids(seed: int) -> list[object]:
+            builder = TopologyBuilder()
+            builder.set_spout("sentences", Sentences("a", "b"))
+            builder.set_bolt("hold", HoldingBolt()).shuffle_grouping("sentences")
+            with TopologyDriver(builder, seed=seed) as driver:
+                driver.run()
+                return [tup.message_id for tup in driver.unanswered("hold")]
+
+        assert ids(1) == ids(1) != ids(2)
 
     def test_feeding_in_place_of_a_spout(self) -> None:
         with TopologyDriver(word_count(["not", "these"]), mock_sources="sentences") as driver:
