@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from storm_py import (
     BasicOutputCollector,
@@ -68,6 +70,25 @@ class TestCompletes:
         totals = [counts for [counts] in read_tuples(result, "count", "totals") if counts]
         assert sorted(word for counts in totals for word in counts) == ["a", "b"]
         assert sorted(result.acked("sentences"), key=repr) == [0, 1]
+
+    @given(
+        sentences=st.lists(st.lists(st.sampled_from("abcd")).map(" ".join)),
+        tasks=st.integers(1, 4),
+        rows=st.sampled_from([1, 2, 256]),
+        pending=st.none() | st.integers(1, 3),
+    )
+    def test_whatever_the_layout_each_word_counts_once_and_each_tuple_is_acked_once(
+        self, sentences: list[str], tasks: int, rows: int, pending: int | None
+    ) -> None:
+        conf = {"storm_py.batch.rows": rows, "topology.max.spout.pending": pending}
+        mock = {"sentences": [[sentence] for sentence in sentences]}
+        result = complete_topology(word_count(tasks=tasks), mock, conf)
+        totals = Counter[str]()
+        for [counts] in read_tuples(result, "count", "totals"):
+            totals.update(counts)
+        assert totals == Counter(word for sentence in sentences for word in sentence.split())
+        assert Counter(result.acked()) == Counter(range(len(sentences)))
+        assert read_tuples(result, "sentences") == [[sentence] for sentence in sentences]
 
     def test_a_spout_that_ends_itself_needs_no_mock(self) -> None:
         result = complete_topology(word_count(["a", "b"]))

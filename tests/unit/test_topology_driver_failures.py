@@ -60,6 +60,8 @@ class TestErrorsOfUserCode:
     def test_hooks_of_a_spout(self, hook: str) -> None:
         with TopologyDriver.for_spout(Sentences("a", "b", ends=False)) as driver:
             driver.run()
+            if hook == "activate":
+                driver.deactivate()
             setattr(driver.component("spout"), hook, _raise)
             acts = {
                 "ack": lambda: driver.ack("spout", 0),
