@@ -18,7 +18,11 @@ from storm_py.core.plan import ExecutorPlan, make_plan
 from storm_py.core.roots import RandomBits
 from storm_py.engine.instance_core import InstanceCore
 from storm_py.engine.settings import Settings, limits, max_timeout_secs
-from storm_py.engine.stream_manager_core import StreamManagerCore, instance_peer
+from storm_py.engine.stream_manager_core import (
+    StreamManagerCore,
+    StreamManagerStatistics,
+    instance_peer,
+)
 from storm_py.errors import InvalidTopologyException, a_type
 from storm_py.run import ComponentFigures
 from storm_py.transport.memory import MemoryTransport
@@ -217,12 +221,16 @@ class SingleWorker:
 
     # ---- looking in ----------------------------------------------------------------------------
 
+    def statistics(self) -> StreamManagerStatistics:
+        """The stream manager's counters and queues."""
+        return self._manager.statistics()
+
     def figures(self) -> tuple[ComponentFigures, ...]:
         """What each component has done and what waits for it."""
         return tuple(self._figures_of(spec) for spec in self._topology.components.values())
 
     def _figures_of(self, spec: ComponentSpec) -> ComponentFigures:
-        queues = self._manager.statistics().queues
+        queues = self.statistics().queues
         cores = [core for core in self.cores.values() if core.component_id == spec.id]
         found = [core.statistics() for core in cores]
         tasks = [task.task for core in cores for task in core.tasks]

@@ -33,9 +33,6 @@ class Shared:
     def __reduce__(self) -> tuple[Any, ...]:
         return _find, (self._key, self.label)
 
-    def __deepcopy__(self, memo: object) -> Shared:
-        return self
-
 
 class _Elsewhere:
     """Stands for a shared object in a process that it does not belong to."""

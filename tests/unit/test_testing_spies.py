@@ -12,6 +12,7 @@ from storm_py import (
     BaseRichBolt,
     BaseRichSpout,
     BasicOutputCollector,
+    Fields,
     OutputCollector,
     OutputFieldsDeclarer,
     SpoutOutputCollector,
@@ -19,7 +20,9 @@ from storm_py import (
     TopologyContext,
     Tuple,
 )
-from storm_py.testing import Emitted, TopologyDriver
+from storm_py.api.tuples import TupleContext
+from storm_py.constants import SYSTEM_COMPONENT_ID, SYSTEM_TICK_STREAM_ID
+from storm_py.testing import Emitted, Outcome, TopologyDriver
 from storm_py.testing.spies import BasicBoltSpy, BoltSpy, Log, SpoutSpy, spy_on
 from tests.driven import Count, Grumble, Late, Sentences, Split
 
@@ -105,6 +108,31 @@ def test_every_way_to_emit_is_seen() -> None:
         assert to_end.source_component == "basic"
         assert driver.component("spout").returned == [()]
         assert driver.pending() == [7]
+
+
+def test_what_was_acked_or_failed_is_not_unanswered() -> None:
+    class Answers(Late):
+        def execute(self, tup: Tuple) -> None:
+            (self.collector.ack if tup[0] == "ack" else self.collector.fail)(tup)
+
+    with TopologyDriver.for_bolt(Answers(), "how") as driver:
+        driver.feed("input", ["ack"], 1)
+        driver.feed("input", ["fail"], 2)
+        assert driver.unanswered("bolt") == []
+        assert (driver.acked(), driver.failed()) == ([1], [2])
+
+
+def test_ticks_are_among_the_tuples_but_not_among_the_values() -> None:
+    with TopologyDriver.for_bolt(Late(), "word") as driver:
+        tick = TupleContext(SYSTEM_COMPONENT_ID, SYSTEM_TICK_STREAM_ID, -1, Fields("rate_secs"))
+        spy = spy_on(driver.component("bolt"), log := Log())
+        assert isinstance(spy, BoltSpy)
+        spy.task = 1
+        spy.execute(Tuple([2], tick))
+        spy.execute(Tuple(["a"], TupleContext("input", "default", 2, Fields("word"))))
+        outcome = Outcome(driver.plan, log, [])
+        assert [tup.values for tup in outcome.tuples("bolt")] == [[2], ["a"]]
+        assert outcome.received("bolt") == [["a"]]
 
 
 def test_what_is_emitted_at_the_end_of_the_input_has_no_anchor() -> None:

@@ -83,10 +83,10 @@ class TestABolt:
 
 class TestASpout:
     def test_it_runs_until_it_says_nothing(self) -> None:
-        with TopologyDriver.for_spout(Sentences("a", "", "", "b")) as driver:
+        with TopologyDriver.for_spout(Sentences("a", *[""] * 6, "b")) as driver:
             driver.run()
             assert driver.outputs("spout") == [["a"], ["b"]]
-            assert driver.pending() == [0, 3]
+            assert driver.pending() == [0, 7]
 
     def test_the_test_answers_it(self) -> None:
         with TopologyDriver.for_spout(Sentences("a", "b", "c")) as driver:
@@ -177,6 +177,10 @@ class TestATopology:
                 return [tup.message_id for tup in driver.unanswered("hold")]
 
         assert ids(1) == ids(1) != ids(2)
+
+    def test_the_configuration_limits_tasks(self) -> None:
+        with TopologyDriver(word_count(), {"topology.max.task.parallelism": 2}) as driver:
+            assert [each.tasks for each in driver.figures()] == [1, 2, 2]
 
     def test_feeding_in_place_of_a_spout(self) -> None:
         with TopologyDriver(word_count(["not", "these"]), mock_sources="sentences") as driver:
