@@ -1,10 +1,10 @@
 """Inline mode: a whole topology in one thread, on the cores that real processes run.
 
-Every executor is an `InstanceCore`, the worker's stream manager a `StreamManagerCore`, the sockets
-a `MemoryTransport`; so grouping, batching, pressure and the end of input are the real ones, while
-`breakpoint()`, profilers and plain tracebacks work in user code. What user code prints goes
-straight to stdout, and nothing here may read stdin: both belong to a debugger. The other half,
-with processes, is `storm_py.local`; both tell an `Observer` what happens and return a `RunResult`.
+The cores are those of `storm_py.single`, so grouping, batching, pressure and the end of input are
+the real ones, while `breakpoint()`, profilers and plain tracebacks work in user code. Here are the
+clock, signals and the end of a run. What user code prints goes straight to stdout, and nothing here
+may read stdin: both belong to a debugger. The other half, with processes, is `storm_py.local`; both
+tell an `Observer` what happens and return a `RunResult`.
 """
 
 from __future__ import annotations
@@ -20,50 +20,17 @@ from types import FrameType, TracebackType
 from typing import Any, Final
 
 from storm_py.api.spec import StormTopology
-from storm_py.components import pack, unpack
 from storm_py.config import Config
-from storm_py.core.plan import PhysicalPlan, make_plan
-from storm_py.engine.instance_core import InstanceCore
 from storm_py.engine.port import Watch
-from storm_py.engine.settings import Settings, limits, max_timeout_secs
-from storm_py.engine.stream_manager_core import StreamManagerCore, instance_peer
-from storm_py.engine.system import system_topology, users_part
 from storm_py.engine.tasks import UserError
-from storm_py.run import ComponentFigures, Observer, Phase, RunResult, Snapshot
-from storm_py.transport.memory import MemoryTransport
+from storm_py.run import Observer, Phase, RunResult, Snapshot
+from storm_py.single import SingleWorker
 from storm_py.wire.control import ErrorReport
 
 __all__ = ["InlineRun"]
 
-_STREAM_MANAGER: Final = "s0"
 _SNAPSHOT_SECS: Final = 0.25
 _SHORTEST_WAIT_SECS: Final = 0.001
-
-
-class _Port:
-    """What an instance core needs, by direct calls."""
-
-    def __init__(self, run: InlineRun, peer: str) -> None:
-        self._run = run
-        self._peer = peer
-
-    def clock(self) -> float:
-        return time.monotonic()
-
-    def stamp(self) -> int:
-        return time.time_ns() // 1000
-
-    def send(self, data: bool, message: bytes) -> None:
-        self._run.transport.send(self._peer, _STREAM_MANAGER, data, message)
-
-    def report(self, error: ErrorReport) -> None:
-        self._run.report(error)
-
-    def log(self, text: str) -> None:
-        self._run.log(text)
-
-    def ended(self, wave: int, failed: bool) -> None:
-        self._run.ended[self._peer] = failed
 
 
 class _WakeUp(Watch):
@@ -113,58 +80,34 @@ class InlineRun:
         observer: Observer,
     ) -> None:
         """Get ready; `conf` is the whole configuration, checked, with `apply_limits` applied."""
-        self.transport = MemoryTransport()
-        self.ended: dict[str, bool] = {}
         self._topology_id = topology_id
-        self._topology = topology = system_topology(topology, conf)
-        self._conf = conf
-        self._woken = threading.Event()
         self._observer = observer
-        self._settings = Settings.of(conf, worker_port=0)
+        self._spout_wait_secs: float = conf[Config.STORM_PY_SPOUT_WAIT_MS] / 1000
         self._drain_secs: float = conf[Config.STORM_PY_DRAIN_TIMEOUT_SECS]
-        plan = make_plan(topology_id, topology, conf, workers=1)
-        rng = random.Random()
-        self._manager = StreamManagerCore(plan, 0, 1, rng, limits(conf))
-        self._timeout_secs = max_timeout_secs(plan)
-        self._cores = self._make_cores(plan)
-        self._opened: list[InstanceCore] = []
-        self._current = next(iter(self._cores.values()))
+        self._woken = threading.Event()
+        self._worker = SingleWorker(
+            topology_id,
+            topology,
+            conf,
+            time.monotonic,
+            time.time,
+            lambda name: random.Random(),
+            self._report,
+            lambda text: observer.log(logging.INFO, "", text),
+            watch=_WakeUp(self._woken),
+        )
         self._phase: Phase = "starting"
         self._began = self._activated = self._stopped = 0.0
         self._errors = 0
         self._failed = self._interrupted = self._forced = False
         self._lost: list[str] = []
 
-    def _make_cores(self, plan: PhysicalPlan) -> dict[str, InstanceCore]:
-        packed = pack(self._topology)
-        cores = {}
-        for executor in plan.executors:
-            peer = instance_peer(executor.id)
-            spec = self._topology.components[executor.component_id]
-            objects = {task: unpack(spec, packed[spec.id]) for task in executor.tasks}
-            cores[peer] = InstanceCore(
-                plan,
-                executor.id,
-                1,
-                {task: own.component for task, own in objects.items()},
-                self._settings,
-                _Port(self, peer),
-                random.Random(),
-                _WakeUp(self._woken),
-                {task: own.groupings for task, own in objects.items()},
-            )
-        return cores
-
-    def report(self, error: ErrorReport) -> None:
+    def _report(self, error: ErrorReport) -> None:
         """Count an error of user code and show it."""
         if error.message.startswith(bdb.BdbQuit.__name__):  # no error: somebody left the debugger
             raise KeyboardInterrupt
         self._errors += 1
         self._observer.error(error)
-
-    def log(self, text: str) -> None:
-        """Show a line that goes to an instance's log elsewhere: here it has none."""
-        self._observer.log(logging.INFO, "", text)
 
     # ---- the run -------------------------------------------------------------------------------
 
@@ -181,8 +124,9 @@ class InlineRun:
             except UserError as error:
                 self._on_user_error(error)
             except SystemExit as error:
-                task = self._current.tasks[0].task
-                self._on_user_error(UserError(self._current.component_id, task, "exit", error))
+                core = self._worker.current
+                task = core.tasks[0].task
+                self._on_user_error(UserError(core.component_id, task, "exit", error))
             except KeyboardInterrupt:
                 self._interrupted = True
                 self._force("stopped at once")
@@ -192,27 +136,18 @@ class InlineRun:
     def _start(self) -> None:
         """Open everything, link it, and let the spouts go."""
         self._observer.snapshot(self._snapshot())
-        for core in self._cores.values():
-            self._current = core
-            core.open()
-            self._opened.append(core)
-        for peer, core in self._cores.items():
-            core.connect()
-            self._transmit(self._manager.connect(peer))
-        self._settle()
-        for core in self._cores.values():
-            self._current = core
-            core.activate()
+        self._worker.open()
+        self._worker.link()
+        self._worker.activate()
         self._activated = time.monotonic()
         self._phase = "running"
 
     def _loop(self, signals: _Signals, ttl_secs: float | None) -> None:
         wait_secs = _SHORTEST_WAIT_SECS
         snapshot_due = self._activated + _SNAPSHOT_SECS
-        rotate_due = self._activated + self._timeout_secs
         ttl = self._activated + ttl_secs if ttl_secs is not None else float("inf")
         deadline = float("inf")
-        while len(self.ended) < len(self._cores):
+        while not self._worker.done:
             now = time.monotonic()
             if signals.count and not self._interrupted:
                 self._interrupted = True
@@ -230,54 +165,17 @@ class InlineRun:
             if now >= snapshot_due:
                 snapshot_due = now + _SNAPSHOT_SECS
                 self._observer.snapshot(self._snapshot())
-            if now >= rotate_due:
-                rotate_due = now + self._timeout_secs
-                self._manager.rotate()
-            if self._round(now):
+            if self._worker.round(now):
                 wait_secs = _SHORTEST_WAIT_SECS
             else:  # only spouts that have nothing to say: let the machine be
                 self._woken.wait(wait_secs)
                 self._woken.clear()
-                wait_secs = min(2 * wait_secs, self._settings.spout_wait_secs)
+                wait_secs = min(2 * wait_secs, self._spout_wait_secs)
 
     def _drain(self) -> None:
         """End every spout where it is and let the rest follow."""
         self._phase = "draining"
-        for core in self._cores.values():
-            self._current = core
-            core.on_wave(1, drain=True)
-
-    def _round(self, now: float) -> bool:
-        """Let every core run once and deliver what it sent; False if nothing happened."""
-        busy = False
-        for core in self._cores.values():
-            self._current = core
-            core.tick(now)
-            if core.has_work and not core.paused:
-                busy = True
-                core.work()
-            busy |= core.spin()
-            busy |= self._settle()
-        return busy
-
-    def _settle(self) -> bool:
-        """Deliver until nothing is on its way."""
-        moved = False
-        while (parcel := self.transport.receive()) is not None:
-            moved = True
-            now = time.monotonic()
-            if parcel.dest != _STREAM_MANAGER:
-                core = self._cores[parcel.dest]
-                (core.on_data if parcel.data else core.on_control)(parcel.message)
-            elif parcel.data:
-                self._transmit(self._manager.on_data(parcel.message, now))
-            else:
-                self._transmit(self._manager.on_control(parcel.message, now))
-        return moved
-
-    def _transmit(self, sends: list[tuple[bool, str, bytes]]) -> None:
-        for data, peer, message in sends:
-            self.transport.send(_STREAM_MANAGER, peer, data, message)
+        self._worker.drain()
 
     # ---- the end -------------------------------------------------------------------------------
 
@@ -288,14 +186,14 @@ class InlineRun:
             return
         self._failed = True
         self._lose(f"{error.component} (task {error.task}) failed, which ended the run early")
-        self.report(error.report(fatal=True))
+        self._report(error.report(fatal=True))
 
     def _force(self, why: str) -> None:
         self._forced = True
         self._lose(why)
 
     def _lose(self, why: str) -> None:
-        waiting = sum(figures.queued for figures in self._figures())
+        waiting = sum(figures.queued for figures in self._worker.figures())
         dropped = f"; {waiting:,} tuples that waited were dropped" if waiting else ""
         self._lost.append(f"{why}{dropped}")
 
@@ -305,8 +203,7 @@ class InlineRun:
         self._phase = "stopping"
         if not self._forced:
             try:
-                for core in self._opened:
-                    core.close()
+                self._worker.close()
             except KeyboardInterrupt:
                 self._interrupted = self._forced = True
         self._phase = "done"
@@ -316,7 +213,7 @@ class InlineRun:
         return RunResult(
             final=self._snapshot(),
             start_secs=started - self._began,
-            failed=self._failed or any(self.ended.values()),
+            failed=self._failed or any(self._worker.ended.values()),
             interrupted=self._interrupted,
             forced=self._forced,
             lost=tuple(self._lost),
@@ -332,32 +229,7 @@ class InlineRun:
             phase=self._phase,
             secs=now - self._activated if self._activated else 0.0,
             workers=1,
-            components=self._figures(),
+            components=self._worker.figures(),
             restarts=0,
             errors=self._errors,
         )
-
-    def _figures(self) -> tuple[ComponentFigures, ...]:
-        queues = self._manager.statistics().queues
-        figures = []
-        for spec in users_part(self._topology).components.values():
-            cores = [core for core in self._cores.values() if core.component_id == spec.id]
-            found = [core.statistics() for core in cores]
-            waiting = [
-                queues[task.task].backlog_rows
-                for core in cores
-                for task in core.tasks
-                if task.task in queues
-            ]
-            figures.append(
-                ComponentFigures(
-                    component_id=spec.id,
-                    kind=spec.kind,
-                    executors=spec.parallelism,
-                    tasks=spec.num_tasks,
-                    executed=sum(one.executed for one in found),
-                    emitted=sum(one.emitted for one in found),
-                    queued=sum(one.queued for one in found) + sum(waiting),
-                )
-            )
-        return tuple(figures)

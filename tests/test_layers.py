@@ -52,7 +52,11 @@ LAYERS = {
         "api core wire run engine transport components runtime loader config errors constants",
         "zmq",
     ),
-    "inline": Layer("api core wire run engine transport components config errors constants"),
+    "single": Layer("api core wire run engine transport components config errors constants"),
+    "inline": Layer("api engine run single wire config"),
+    "testing": Layer(
+        "api core wire run engine single local config errors constants", "cloudpickle"
+    ),
     # the top
     "metrics": Layer("api"),
     "cli": Layer("storm_py api local inline run wire loader config errors constants", "click rich"),

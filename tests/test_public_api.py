@@ -29,6 +29,17 @@ def test_numpy_is_loaded_by_those_only_who_use_it() -> None:
     assert (process.stdout, process.stderr) == ("False\n", "")
 
 
+def test_tools_for_tests_are_loaded_on_request_and_load_no_sockets() -> None:
+    code = (
+        "import sys, storm_py; print('storm_py.testing' in sys.modules); import storm_py.testing; "
+        f"print([name for name in {[*HEAVY, 'pytest', 'click']} if name in sys.modules])"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert (process.stdout, process.stderr) == ("False\n[]\n", "")
+
+
 def test_each_public_name_is_listed_once() -> None:
     assert len(storm_py.__all__) == len(set(storm_py.__all__))
 

@@ -72,6 +72,17 @@ class PendingTuples:
         self.newer.clear()
         return ids
 
+    def message_ids(self) -> list[object]:
+        """The message ids that are pending, in the order of their emits or renewals."""
+        return [*self._older.values(), *self.newer.values()]
+
+    def find(self, msg_id: object) -> int | None:
+        """The oldest pending tree with this message id, None if there is none."""
+        for root, pending in (*self._older.items(), *self.newer.items()):
+            if pending == msg_id:
+                return root
+        return None
+
     def next_timeout(self) -> float | None:
         """When `tick` has something to do at the earliest."""
         return self._rotate_at

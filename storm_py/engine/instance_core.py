@@ -2,7 +2,7 @@
 
 One per executor. It decodes frames, runs user code over their rows, gathers what is emitted into
 batches, credits what is finished, heeds pressure, and carries END waves. Sockets, clocks and
-processes belong to the driver (`storm_py.runtime.instance`, `storm_py.engine.inline`), which hands
+processes belong to the driver (`storm_py.runtime.instance`, `storm_py.single`), which hands
 in a `Port` for what is needed while user code runs: the time, and a way to send. Input is decoded
 and queued by `storm_py.engine.intake`, output gathered and sent by `storm_py.engine.outflow`.
 

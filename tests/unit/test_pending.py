@@ -180,3 +180,16 @@ def test_the_limit_counts_both_halves(limit: int | None, may: bool) -> None:
     assert pending.may_emit is may
     pending.emitted(2, "two")
     assert pending.may_emit is (limit is None)
+
+
+def test_message_ids_are_listed_and_found_in_the_order_of_their_emits() -> None:
+    pending = PendingTuples(None, TIMEOUT_SECS, 0.0)
+    for root, msg_id in enumerate(["old", ["unhashable"], "twice"], start=1):
+        pending.emitted(root, msg_id)
+    pending.tick(10.0)
+    pending.emitted(4, "twice")
+    assert pending.message_ids() == ["old", ["unhashable"], "twice", "twice"]
+    assert [pending.find(msg_id) for msg_id in ("twice", ["unhashable"], "nobody")] == [3, 2, None]
+    pending.answered([3])
+    assert pending.find("twice") == 4
+    assert pending.message_ids() == ["old", ["unhashable"], "twice"]

@@ -1,0 +1,31 @@
+"""Tools to test topologies with; what they promise is in docs/testing.md.
+
+Nothing in here is needed to run a topology, and ``import storm_py`` does not load it.
+"""
+
+from __future__ import annotations
+
+from .bolts import CapturingBolt, HoldingBolt
+from .clock import FakeClock
+from .complete import complete_topology, read_tuples
+from .driver import TopologyDriver
+from .outcome import Outcome
+from .spies import Emitted
+from .spouts import FeederSpout, FixedTuple, FixedTupleSpout
+
+__all__ = [  # noqa: RUF022 - grouped by purpose
+    # a topology in the hands of a test
+    "Emitted",
+    "FakeClock",
+    "Outcome",
+    "TopologyDriver",
+    # a topology from its beginning to its end
+    "complete_topology",
+    "read_tuples",
+    # components for tests
+    "CapturingBolt",
+    "FeederSpout",
+    "FixedTuple",
+    "FixedTupleSpout",
+    "HoldingBolt",
+]
