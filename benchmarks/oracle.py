@@ -85,8 +85,8 @@ class TimedSpout(FileSpout):
         return line_number, line
 
     def ack(self, msg_id: object) -> None:
+        self.acked.add(msg_id, self.task)  # first: what FileSpout has saved is not acked again
         super().ack(msg_id)
-        self.acked.add(msg_id, self.task)
 
 
 class SplitBolt(BaseBasicBolt):

@@ -67,9 +67,10 @@ class Kill:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a kill cost; seconds, `up` None if no task died."""
+    """What a kill cost; seconds, `up` None if no task died, `at` since the first row."""
 
     kind: str
+    at: float
     up: float | None
     gap: float
     delay: float
@@ -212,6 +213,7 @@ class Times:
         ]
         return Cost(
             kill.kind,
+            (kill.at_ns - self.rows[0].at_ns) / 1e9,
             max(born) / 1e9 if born else None,
             self.gap(kill.tasks, kill.at_ns, until_ns),
             self.delay(kill.at_ns, until_ns),
@@ -224,6 +226,7 @@ class Times:
         began = self.rows[0].at_ns
         return Cost(
             "no kill",
+            0.0,
             None,
             self.gap(tasks, began, until_ns),
             self.delay(began, until_ns),
