@@ -10,6 +10,29 @@ from .api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCol
 from .api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
 from .api.context import TopologyContext
 from .api.grouping import Grouping, GroupingKind
+from .api.hooks import (
+    BaseTaskHook,
+    BoltAckInfo,
+    BoltExecuteInfo,
+    BoltFailInfo,
+    EmitInfo,
+    SpoutAckInfo,
+    SpoutFailInfo,
+)
+from .api.metrics import (
+    Counter,
+    CountMetric,
+    DataPoint,
+    Gauge,
+    Histogram,
+    MeanReducer,
+    Metric,
+    MetricsConsumer,
+    MultiCountMetric,
+    ReducedMetric,
+    Reducer,
+    TaskInfo,
+)
 from .api.topology import (
     BoltDeclarer,
     OutputFieldsDeclarer,
@@ -30,6 +53,7 @@ from .errors import (
     TopologyFailed,
     TopologyLoadError,
 )
+from .metrics import LoggingMetricsConsumer
 
 __version__ = "0.1.0.dev0"
 
@@ -57,6 +81,28 @@ __all__ = [  # noqa: RUF022 - grouped by purpose
     "SpoutOutputCollector",
     # context
     "TopologyContext",
+    # hooks
+    "BaseTaskHook",
+    "BoltAckInfo",
+    "BoltExecuteInfo",
+    "BoltFailInfo",
+    "EmitInfo",
+    "SpoutAckInfo",
+    "SpoutFailInfo",
+    # metrics
+    "CountMetric",
+    "Counter",
+    "DataPoint",
+    "Gauge",
+    "Histogram",
+    "LoggingMetricsConsumer",
+    "MeanReducer",
+    "Metric",
+    "MetricsConsumer",
+    "MultiCountMetric",
+    "ReducedMetric",
+    "Reducer",
+    "TaskInfo",
     # config
     "Config",
     # errors

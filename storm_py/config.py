@@ -71,6 +71,32 @@ def _or_none(check: _Check) -> _Check:
     return f"{expected}, or null", lambda value: value is None or accepts(value)
 
 
+def _strings() -> _Check:
+    def accepts(value: object) -> bool:
+        return isinstance(value, list) and all(isinstance(each, str) and each for each in value)
+
+    return "a list of names, each package.module:Class", accepts
+
+
+def _consumers() -> _Check:
+    keys = {"class", "argument", "parallelism.hint"}
+
+    def is_consumer(value: object) -> bool:
+        if not isinstance(value, dict) or not keys.issuperset(value):
+            return False
+        name, hint = value.get("class"), value.get("parallelism.hint", 1)
+        return isinstance(name, str) and bool(name) and type(hint) is int and hint >= 1
+
+    def accepts(value: object) -> bool:
+        return isinstance(value, list) and all(map(is_consumer, value))
+
+    return (
+        'a list of {"class": "package.module:Class", "argument": ..., "parallelism.hint": 1}, the '
+        "last two optional",
+        accepts,
+    )
+
+
 def _topology_name() -> _Check:
     # Storm's rule: names become parts of paths and of ids.
     pattern = re.compile(r"[^/.:\\]+")
@@ -167,6 +193,58 @@ _ALL_KEYS: Final = (
         "Time after which a tracked tuple that is not finished fails: once this time is over, "
         "and before twice of it is.",
         "30",
+    ),
+    _key(
+        "topology.tick.tuple.freq.secs",
+        None,
+        _or_none(_number(0.001)),
+        "seconds",
+        "Time between two tick tuples for each task of a bolt; null means no ticks. Usually set "
+        "for one component.",
+        "null; whole seconds only",
+    ),
+    _key(
+        "topology.auto.task.hooks",
+        None,
+        _or_none(_strings()),
+        "",
+        "Task hooks for every task: classes that can be imported where the topology runs and are "
+        "made without arguments.",
+        "null; Java classes",
+    ),
+    _key(
+        "topology.metrics.consumer.register",
+        None,
+        _or_none(_consumers()),
+        "",
+        "Who hears of metrics; Config.register_metrics_consumer adds one. Each runs as a component "
+        "of its own. Without any, metrics are not read.",
+        "null; Java classes, and filters that do not exist here",
+    ),
+    _key(
+        "topology.builtin.metrics.bucket.size.secs",
+        60,
+        _number(0.001),
+        "seconds",
+        "Time after which the counters, gauges and histograms of a task are read.",
+        "60, for the metrics that Storm itself keeps",
+    ),
+    _key(
+        "topology.error.throttle.interval.secs",
+        10,
+        _number(0.001),
+        "seconds",
+        "Time over which the errors of report_error are counted, for the key below.",
+        "10",
+    ),
+    _key(
+        "topology.max.error.report.per.interval",
+        5,
+        _integer(1),
+        "errors",
+        "Errors of report_error that each executor shows per interval; of the rest only the number "
+        "is shown, when the interval is over. Errors that end an executor are always shown.",
+        "5",
     ),
     _key(
         "storm_py.batch.rows",
@@ -273,6 +351,12 @@ class Config(dict[str, Any]):
     TOPOLOGY_ACKER_EXECUTORS: Final = "topology.acker.executors"
     TOPOLOGY_MAX_SPOUT_PENDING: Final = "topology.max.spout.pending"
     TOPOLOGY_MESSAGE_TIMEOUT_SECS: Final = "topology.message.timeout.secs"
+    TOPOLOGY_TICK_TUPLE_FREQ_SECS: Final = "topology.tick.tuple.freq.secs"
+    TOPOLOGY_AUTO_TASK_HOOKS: Final = "topology.auto.task.hooks"
+    TOPOLOGY_METRICS_CONSUMER_REGISTER: Final = "topology.metrics.consumer.register"
+    TOPOLOGY_BUILTIN_METRICS_BUCKET_SIZE_SECS: Final = "topology.builtin.metrics.bucket.size.secs"
+    TOPOLOGY_ERROR_THROTTLE_INTERVAL_SECS: Final = "topology.error.throttle.interval.secs"
+    TOPOLOGY_MAX_ERROR_REPORT_PER_INTERVAL: Final = "topology.max.error.report.per.interval"
     STORM_PY_BATCH_ROWS: Final = "storm_py.batch.rows"
     STORM_PY_BATCH_BYTES: Final = "storm_py.batch.bytes"
     STORM_PY_BATCH_DELAY_MS: Final = "storm_py.batch.delay.ms"
@@ -308,6 +392,20 @@ class Config(dict[str, Any]):
     def set_num_ackers(self, ackers: int) -> None:
         """Set ``topology.acker.executors``: 0 for no tracking, any other number for tracking."""
         self[self.TOPOLOGY_ACKER_EXECUTORS] = ackers
+
+    def register_metrics_consumer(
+        self, consumer: type | str, argument: object = None, parallelism_hint: int = 1
+    ) -> None:
+        """Add a consumer to ``topology.metrics.consumer.register``.
+
+        ``consumer`` is a subclass of ``MetricsConsumer`` that can be imported, or its
+        ``package.module:Class``; ``argument`` is plain data that its ``prepare`` gets.
+        """
+        if isinstance(consumer, type):
+            consumer = f"{consumer.__module__}:{consumer.__qualname__}"
+        registered = self.get(self.TOPOLOGY_METRICS_CONSUMER_REGISTER) or []
+        added = {"class": consumer, "argument": argument, "parallelism.hint": parallelism_hint}
+        self[self.TOPOLOGY_METRICS_CONSUMER_REGISTER] = [*registered, added]
 
 
 def defaults() -> dict[str, object]:

@@ -10,6 +10,8 @@ from typing import Final
 
 __all__ = [
     "DEFAULT_STREAM_ID",
+    "METRICS_COMPONENT_ID_PREFIX",
+    "METRICS_STREAM_ID",
     "RESERVED_PREFIX",
     "SYSTEM_COMPONENT_ID",
     "SYSTEM_TASK_ID",
@@ -27,6 +29,12 @@ SYSTEM_TASK_ID: Final = -1
 
 #: Stream of tick tuples; their only value is the interval in seconds.
 SYSTEM_TICK_STREAM_ID: Final = "__tick"
+
+#: Components that hear of metrics: this, an underscore and the class of the consumer.
+METRICS_COMPONENT_ID_PREFIX: Final = "__metrics"
+
+#: Stream of a task's metrics, to those components.
+METRICS_STREAM_ID: Final = "__metrics"
 
 #: Component and stream ids that begin like this belong to the system and are refused in topologies.
 RESERVED_PREFIX: Final = "__"

@@ -24,8 +24,10 @@ from storm_py.api.spec import ComponentSpec, StormTopology
 from storm_py.config import Config
 from storm_py.core.plan import PhysicalPlan, make_plan
 from storm_py.engine.instance_core import InstanceCore
+from storm_py.engine.port import Watch
 from storm_py.engine.settings import Settings, limits, max_timeout_secs
 from storm_py.engine.stream_manager_core import StreamManagerCore, instance_peer
+from storm_py.engine.system import system_topology, users_part
 from storm_py.engine.tasks import UserError
 from storm_py.errors import InvalidTopologyException, a_type
 from storm_py.run import ComponentFigures, Observer, Phase, RunResult, Snapshot
@@ -60,6 +62,13 @@ class _Port:
 
     def ended(self, wave: int, failed: bool) -> None:
         self._run.ended[self._peer] = failed
+
+
+class _WakeUp(Watch):
+    """Ends the sleep of the loop; other threads call it."""
+
+    def __init__(self, event: threading.Event) -> None:
+        self.wake = event.set  # type: ignore[method-assign]
 
 
 class _Signals:
@@ -105,8 +114,9 @@ class InlineRun:
         self.transport = MemoryTransport()
         self.ended: dict[str, bool] = {}
         self._topology_id = topology_id
-        self._topology = topology
+        self._topology = topology = system_topology(topology, conf)
         self._conf = conf
+        self._woken = threading.Event()
         self._observer = observer
         self._settings = Settings.of(conf, worker_port=0)
         self._drain_secs: float = conf[Config.STORM_PY_DRAIN_TIMEOUT_SECS]
@@ -131,7 +141,14 @@ class InlineRun:
             spec = self._topology.components[executor.component_id]
             objects = {task: _unpack(spec, packed[spec.id]) for task in executor.tasks}
             cores[peer] = InstanceCore(
-                plan, executor.id, 1, objects, self._settings, _Port(self, peer), random.Random()
+                plan,
+                executor.id,
+                1,
+                objects,
+                self._settings,
+                _Port(self, peer),
+                random.Random(),
+                _WakeUp(self._woken),
             )
         return cores
 
@@ -212,7 +229,8 @@ class InlineRun:
             if self._round(now):
                 wait_secs = _SHORTEST_WAIT_SECS
             else:  # only spouts that have nothing to say: let the machine be
-                time.sleep(wait_secs)
+                self._woken.wait(wait_secs)
+                self._woken.clear()
                 wait_secs = min(2 * wait_secs, self._settings.spout_wait_secs)
 
     def _drain(self) -> None:
@@ -315,7 +333,7 @@ class InlineRun:
     def _figures(self) -> tuple[ComponentFigures, ...]:
         queues = self._manager.statistics().queues
         figures = []
-        for spec in self._topology.components.values():
+        for spec in users_part(self._topology).components.values():
             cores = [core for core in self._cores.values() if core.component_id == spec.id]
             found = [core.statistics() for core in cores]
             waiting = [

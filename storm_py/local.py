@@ -27,6 +27,7 @@ from storm_py.config import Config
 from storm_py.constants import SYSTEM_TASK_ID
 from storm_py.core.plan import PhysicalPlan, make_plan
 from storm_py.engine import run_core as core
+from storm_py.engine.system import system_topology, users_part
 from storm_py.engine.worker_core import STILLBORN
 from storm_py.errors import InvalidTopologyException
 from storm_py.run import ComponentFigures, Observer, RunResult, Snapshot
@@ -60,6 +61,7 @@ class LocalRun:
         log_dir: Path | None,
         observer: Observer,
     ) -> None:
+        topology = system_topology(topology, conf)
         self._components = pickle_components(topology)
         self._plan = make_plan(topology_id, topology, conf, workers)
         self._user = UserCode(module, sys_path)
@@ -273,7 +275,7 @@ class LocalRun:
             self._core.phase,
             self._secs(),
             len(self._plan.workers),
-            tuple(self._figures(c) for c in self._plan.topology.components),
+            tuple(self._figures(c) for c in users_part(self._plan.topology).components),
             self._core.restarts,
             self._errors,
         )

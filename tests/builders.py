@@ -20,6 +20,7 @@ from storm_py.constants import DEFAULT_STREAM_ID
 from storm_py.core.plan import PhysicalPlan, make_plan
 from storm_py.core.pressure import Limits
 from storm_py.engine.links import read_control
+from storm_py.engine.port import Watch
 from storm_py.engine.settings import Settings
 from storm_py.wire import control, frames, values
 
@@ -179,6 +180,25 @@ class FakePort:
         """What was sent since the last call, in words."""
         sent, self.sent = self.sent, []
         return [in_words(data, message) for data, message in sent]
+
+
+class FakeWatch(Watch):
+    """Keeps what the core says it does: method and task, and for execute where its rows are."""
+
+    def __init__(self) -> None:
+        self.wakes = 0
+        self.seen: list[tuple[object, ...]] = []
+
+    def wake(self) -> None:
+        """Count it."""
+        self.wakes += 1
+
+    def entered(
+        self, what: str, task: int, source: int = 0, stream: str = "", first: int = 0, last: int = 0
+    ) -> None:
+        """Keep it."""
+        rows = (source, stream, first, last) if source else ()
+        self.seen.append((what, task, *rows))
 
 
 # ---- messages in words -------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tests.builders import (
     End,
     FakeClock,
     FakePort,
+    FakeWatch,
     Numbers,
     Recorder,
     Rows,
@@ -99,6 +100,7 @@ class ScriptedBasicBolt(BaseBasicBolt):
         self.on_end = on_end
 
     def prepare(self, conf: Mapping[str, Any], context: Any) -> None:
+        self.context = context
         self.task = context.this_task_id
 
     def execute(self, tup: Tuple, collector: Any) -> None:
@@ -128,6 +130,7 @@ class Instance:
         self.recorder = Recorder()
         self.clock = clock or FakeClock()
         self.port = FakePort(self.clock)
+        self.watch = FakeWatch()
         self.components = {task: make(self.recorder) for task in plan.executor(executor).tasks}
         self.core = InstanceCore(
             plan,
@@ -137,6 +140,7 @@ class Instance:
             settings_of(plan),
             self.port,
             Numbers(500),
+            self.watch,
         )
         self.me = hello(f"i{executor}", tasks=list(plan.executor(executor).tasks))
 

@@ -52,8 +52,9 @@ LAYERS = {
     ),
     "inline": Layer("api core wire run engine transport config errors constants", "cloudpickle"),
     # the top
+    "metrics": Layer("api"),
     "cli": Layer("storm_py api local inline run wire loader config errors constants", "click rich"),
-    "storm_py": Layer("api config errors constants"),
+    "storm_py": Layer("api config errors constants metrics"),
     "__main__": Layer("cli"),
     # written as users write: public names only
     "spouts": Layer("storm_py"),

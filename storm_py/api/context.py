@@ -1,34 +1,58 @@
 """``TopologyContext``: what a running task can ask about itself and its topology.
 
-Mirrors the read-only part of Storm's class of that name. It is a value: it holds no socket and
-changes nothing. ``storm_py.engine`` makes one per task and passes it to ``open`` and ``prepare``.
+Mirrors Storm's class of that name. What it says is fixed when the task starts; what it does -
+calls from other threads, hooks, metrics - it hands to the ``TaskServices`` it was made with.
+``storm_py.engine`` makes one per task and passes it to ``open`` and ``prepare``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 from storm_py.constants import DEFAULT_STREAM_ID
 from storm_py.errors import did_you_mean
 
 from .grouping import Grouping
+from .hooks import BaseTaskHook
+from .metrics import Counter, Gauge, Histogram, Metric
 from .spec import ComponentSpec, StormTopology
 from .tuples import Fields, GlobalStreamId
 
-__all__ = ["TopologyContext"]
+__all__ = ["TaskServices", "TopologyContext"]
+
+_M = TypeVar("_M", bound=Metric)
+
+
+class TaskServices(Protocol):
+    """What a running task does for its context; ``storm_py.engine`` provides it."""
+
+    def call_soon(
+        self,
+        context: TopologyContext,
+        function: Callable[..., object],
+        args: tuple[object, ...],
+    ) -> bool: ...
+
+    def add_task_hook(self, context: TopologyContext, hook: BaseTaskHook) -> None: ...
+
+    def register_metric(
+        self, context: TopologyContext, name: str, metric: Metric, secs: float
+    ) -> None: ...
 
 
 class TopologyContext:
     """Where a task stands: its id, its siblings, its neighbours, its worker and its configuration.
 
-    All of it is fixed when the task starts. Asking for a component, task or stream that does not
+    All of that is fixed when the task starts. Asking for a component, task or stream that does not
     exist raises ValueError with the names that do.
     """
 
     __slots__ = (
         "_component_tasks",
         "_conf",
+        "_services",
         "_storm_id",
         "_task_id",
         "_task_to_component",
@@ -46,6 +70,7 @@ class TopologyContext:
         worker_port: int,
         worker_tasks: tuple[int, ...],
         conf: Mapping[str, object],
+        services: TaskServices | None = None,
     ) -> None:
         """Describe task ``task_id``; raises ValueError if it is not in ``task_to_component``."""
         tasks: dict[str, list[int]] = {id_: [] for id_ in topology.components}
@@ -59,6 +84,7 @@ class TopologyContext:
         self._worker_port = worker_port
         self._worker_tasks = tuple(worker_tasks)
         self._conf = MappingProxyType(dict(conf))
+        self._services = services
         self.component_id(task_id)
 
     @property
@@ -165,6 +191,63 @@ class TopologyContext:
             if edge.producer == component_id:
                 found.setdefault(edge.stream_id, {})[edge.consumer] = edge.grouping
         return found
+
+    # ---- what a running task does --------------------------------------------------------------
+
+    def call_soon(self, function: Callable[..., object], *args: object) -> bool:
+        """Have ``function(*args)`` called on this task's thread, between two tuples.
+
+        The only method of a task that any thread may use: collectors belong to the task's own
+        thread, so a thread that has finished some work acks or emits through here. Calls are made
+        in the order they came; what they raise ends the executor. Those that wait when the task
+        stops are made before ``close`` or ``cleanup``, later ones are dropped and False is
+        returned. (No counterpart in Storm.)
+        """
+        return self._running("call_soon").call_soon(self, function, args)
+
+    def add_task_hook(self, hook: BaseTaskHook) -> None:
+        """Call ``hook`` from now on.
+
+        Call this in ``open`` or ``prepare``, before you keep a method of the collector
+        (``self.emit = collector.emit``): the collector's methods are replaced by ones that call
+        hooks.
+        """
+        self._running("add_task_hook").add_task_hook(self, hook)
+
+    def register_metric(self, name: str, metric: _M, time_bucket_size_in_secs: float) -> _M:
+        """Read ``metric`` once per bucket and return it; in ``open`` or ``prepare`` only.
+
+        Raises ValueError for a name that is taken, RuntimeError when it is too late.
+        """
+        services = self._running("register_metric")
+        services.register_metric(self, name, metric, time_bucket_size_in_secs)
+        return metric
+
+    def register_counter(self, name: str) -> Counter:
+        """Register a counter.
+
+        It is read once per ``topology.builtin.metrics.bucket.size.secs``, as the next two are.
+        """
+        return self.register_metric(name, Counter(), self._bucket_secs)
+
+    def register_gauge(self, name: str, function: Callable[[], object]) -> Gauge:
+        """Register a gauge: what ``function`` returns is its value."""
+        return self.register_metric(name, Gauge(function), self._bucket_secs)
+
+    def register_histogram(self, name: str) -> Histogram:
+        """Register a histogram."""
+        return self.register_metric(name, Histogram(), self._bucket_secs)
+
+    @property
+    def _bucket_secs(self) -> float:
+        secs = self._conf["topology.builtin.metrics.bucket.size.secs"]
+        assert isinstance(secs, (int, float))
+        return secs
+
+    def _running(self, method: str) -> TaskServices:
+        if self._services is None:
+            raise RuntimeError(f"{method} needs a running task, and this context belongs to none")
+        return self._services
 
     @property
     def _this(self) -> ComponentSpec:

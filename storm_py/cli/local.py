@@ -131,12 +131,14 @@ def local(
     if log_dir is not None:
         _check_log_dir(log_dir)
 
+    from storm_py.api.imports import check_imports
     from storm_py.api.spec import apply_limits
     from storm_py.loader import load
 
     loaded = load(topology, ctx.meta[_ARGS])
     conf[Config.TOPOLOGY_NAME] = conf[Config.TOPOLOGY_NAME] or loaded.name
     limited = apply_limits(loaded.topology, conf)
+    check_imports(conf)
 
     from .display import choose
 

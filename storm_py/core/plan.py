@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from storm_py.api.grouping import Grouping, GroupingKind
 from storm_py.api.topology import ComponentSpec, StormTopology, StreamInfo
 from storm_py.api.tuples import Fields, GlobalStreamId
+from storm_py.constants import RESERVED_PREFIX
 
 from .routing import Target
 
@@ -139,7 +140,10 @@ def make_plan(
     """
     executors: list[ExecutorPlan] = []
     next_task = 1
-    for spec in sorted(topology.components.values(), key=lambda c: c.id):
+    # The system's own come last, so that they change nobody's task ids.
+    for spec in sorted(
+        topology.components.values(), key=lambda c: (c.id.startswith(RESERVED_PREFIX), c.id)
+    ):
         for tasks in split_evenly(range(next_task, next_task + spec.num_tasks), spec.parallelism):
             number = len(executors)
             executors.append(ExecutorPlan(number + 1, spec.id, tuple(tasks), number % workers))

@@ -7,168 +7,30 @@ task: how to run rows, whether the task has ended, and its outputs. Pure.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
-from storm_py.api.context import TopologyContext
-from storm_py.api.tuples import TrackedTuple, Tuple, TupleContext
+from storm_py.api.tuples import Fields, TrackedTuple, Tuple, TupleContext
 from storm_py.config import Config
+from storm_py.constants import SYSTEM_COMPONENT_ID, SYSTEM_TASK_ID, SYSTEM_TICK_STREAM_ID
 from storm_py.core.aligner import Aligner
-from storm_py.core.batching import Batcher, OpenBatch, Root
-from storm_py.core.pending import PendingTuples
+from storm_py.core.batching import Root
 from storm_py.core.plan import PhysicalPlan
-from storm_py.core.roots import Roots
 from storm_py.errors import EmitError, FailedException, ReportedFailedException
 from storm_py.wire.acks import AckResults
 from storm_py.wire.control import ErrorReport
 
 from .acking import Acks
-from .emitters import TaskOutput
-from .settings import Settings
+from .running import BoltCollector, Collector, RunningTask, SpoutCollector, nobody_to_tell
+from .user_code import FROM_USER_CODE, UserError
 
-Report = Callable[[ErrorReport], None]
+__all__ = ["BoltTask", "RunningTask", "SpoutTask", "UserError"]
 
-#: What user code may end with; sys.exit() in a bolt is a mistake to show, not an orderly end.
-_FROM_USER_CODE = (Exception, SystemExit)
-
-
-class UserError(Exception):
-    """Raised when user code raised: where, and what; the cause is the user's exception."""
-
-    def __init__(self, component: str, task: int, where: str, error: BaseException) -> None:
-        super().__init__(f"{component} (task {task}), {where}: {type(error).__name__}: {error}")
-        self.component = component
-        self.task = task
-        self.where = where
-        self.error = error
-
-    def report(self, fatal: bool) -> ErrorReport:
-        """The record that tells the operator."""
-        text = "".join(traceback.format_exception(self.error))
-        message = f"{type(self.error).__name__}: {self.error}"
-        return ErrorReport(self.component, self.task, self.where, message, text, fatal)
-
-
-class Collector:
-    """The object that user code emits with; its methods are those built for the task."""
-
-    def __init__(self, output: TaskOutput, report_error: Callable[[BaseException], None]) -> None:
-        self.emit = output.emit
-        self.emit_direct: Callable[..., None] = output.emit_direct
-        self.report_error = report_error
-
-
-class _SpoutCollector(Collector):
-    def __init__(self, spout: SpoutTask, output: TaskOutput, report: Any) -> None:
-        super().__init__(output, report)
-        self.end_of_input = spout.end_of_input
-
-
-class _BoltCollector(Collector):
-    def __init__(self, output: TaskOutput, report: Any, acks: Acks | None) -> None:
-        super().__init__(output, report)
-        self.ack: Callable[[Tuple], None] = _nobody_to_tell if acks is None else acks.ack
-        self.fail: Callable[[Tuple], None] = _nobody_to_tell if acks is None else acks.fail
-        self.reset_timeout = _nobody_to_tell if acks is None else acks.reset_timeout
-
-
-def _nobody_to_tell(tup: Tuple) -> None:
-    """Without acking nothing is tracked."""
-
-
-class RunningTask:
-    """What spout and bolt tasks have in common."""
-
-    style = ""
-    close_name = ""
-
-    def __init__(
-        self,
-        plan: PhysicalPlan,
-        task: int,
-        component: object,
-        settings: Settings,
-        due: Callable[[OpenBatch, int], None],
-        report: Report,
-        acks: Acks | None,
-        now: float,
-    ) -> None:
-        component_id = plan.task_to_component[task]
-        executor = next(e for e in plan.executors if task in e.tasks)
-        spec = plan.topology.components[component_id]
-        self.task = task
-        self.wave = 0
-        self.ended = False
-        self.failed = False
-        self._report = report
-        self.acks = acks
-        self.conf = {**settings.conf, **spec.config}
-        self.pending = PendingTuples(
-            self.conf[Config.TOPOLOGY_MAX_SPOUT_PENDING],
-            self.conf[Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS],
-            now,
-        )
-        self.context = TopologyContext(
-            plan.topology_id,
-            plan.topology,
-            plan.task_to_component,
-            task,
-            settings.worker_port,
-            tuple(t for e in plan.on_worker(executor.worker) for t in e.tasks),
-            self.conf,
-        )
-        batcher = Batcher(
-            plan.downstream_tasks(component_id),
-            settings.batch_rows,
-            min(settings.batch_bytes, settings.max_frame_bytes),
-        )
-        self.output = TaskOutput(
-            component_id,
-            task,
-            self._style_of(component),
-            spec.streams,
-            plan.targets(component_id),
-            batcher,
-            settings.key_groups,
-            settings.max_frame_bytes,
-            lambda batch: due(batch, task),
-            acks,
-            None if acks is None or spec.kind == "bolt" else Roots(task, acks.rng),
-            self.pending,
-        )
-        self.component_id = component_id
-
-    def _style_of(self, component: object) -> str:
-        return "spout"
-
-    def open(self) -> None:
-        """Call open or prepare."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Call close or cleanup; best effort, as in Storm."""
-        raise NotImplementedError
-
-    def report_error(self, error: BaseException) -> None:
-        """Show an error of user code without ending anything."""
-        self._report(UserError(self.component_id, self.task, "report_error", error).report(False))
-
-    def _call(self, where: str, function: Callable[..., object], *args: object) -> None:
-        try:
-            function(*args)
-        except _FROM_USER_CODE as error:
-            raise UserError(self.component_id, self.task, where, error) from error
-
-    def _call_quietly(self, where: str, function: Callable[..., object], *args: object) -> bool:
-        """Call and report instead of raising; False if it raised."""
-        try:
-            self._call(where, function, *args)
-        except UserError as error:
-            self._report(error.report(fatal=False))
-            return False
-        return True
+#: Where ticks come from; the field is called as in Storm.
+_TICK = TupleContext(
+    SYSTEM_COMPONENT_ID, SYSTEM_TICK_STREAM_ID, SYSTEM_TASK_ID, Fields("rate_secs")
+)
 
 
 class SpoutTask(RunningTask):
@@ -180,12 +42,12 @@ class SpoutTask(RunningTask):
         super().__init__(plan, task, component, *rest)
         self._spout = component
         self._burst_calls = 1
+        self._collector = SpoutCollector(self.output, self.report_error, self.end_of_input)
 
-    def open(self) -> None:
-        collector: Any = _SpoutCollector(self, self.output, self.report_error)
-        self._call("open", self._spout.open, self.conf, self.context, collector)
+    def _open(self) -> None:
+        self._call("open", self._spout.open, self.conf, self.context, self._collector)
 
-    def close(self) -> None:
+    def _close(self) -> None:
         self._call_quietly("close", self._spout.close)
 
     def activate(self) -> None:
@@ -231,7 +93,9 @@ class SpoutTask(RunningTask):
                 if after == before or emissions.ended:
                     break
                 before = after
-        except _FROM_USER_CODE as error:
+        except UserError:
+            raise
+        except FROM_USER_CODE as error:
             raise UserError(self.component_id, self.task, "next_tuple", error) from error
         took = clock() - began
         if took > slice_secs:
@@ -270,9 +134,14 @@ class SpoutTask(RunningTask):
         self, where: str, function: Callable[[object], object], msg_ids: list[object]
     ) -> None:
         try:
-            for msg_id in msg_ids:
-                function(msg_id)
-        except _FROM_USER_CODE as error:
+            if self.hooks:
+                self.hooks.answer(where, function, msg_ids)
+            else:
+                for msg_id in msg_ids:
+                    function(msg_id)
+        except UserError:
+            raise
+        except FROM_USER_CODE as error:
             raise UserError(self.component_id, self.task, where, error) from error
 
 
@@ -286,23 +155,27 @@ class BoltTask(RunningTask):
         self._bolt = component
         # On a cycle this waits for ourselves, for ever: only then is nothing in flight called done.
         self.aligner = Aligner(plan.upstream_tasks(self.component_id))
-        self._collector: Any = (
+        self._collector = (
             # Without ack and fail: the task acks behind execute, and a second ack would undo that.
             Collector(self.output, self.report_error)
             if isinstance(component, BaseBasicBolt)
-            else _BoltCollector(self.output, self.report_error, self.acks)
+            else BoltCollector(self.output, self.report_error, self.acks)
+        )
+        #: Seconds between two ticks, None for no ticks.
+        self.tick_secs: float | None = (
+            None if self._is_system else self.conf[Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS]
         )
 
     def _style_of(self, component: object) -> str:
         return "basic" if isinstance(component, BaseBasicBolt) else "bolt"
 
-    def open(self) -> None:
+    def _open(self) -> None:
         if isinstance(self._bolt, BaseBasicBolt):
             self._call("prepare", self._bolt.prepare, self.conf, self.context)
         else:
             self._call("prepare", self._bolt.prepare, self.conf, self.context, self._collector)
 
-    def close(self) -> None:
+    def _close(self) -> None:
         self._call_quietly("cleanup", self._bolt.cleanup)
 
     def run(
@@ -319,7 +192,11 @@ class BoltTask(RunningTask):
         """
         bolt = self._bolt
         try:
-            if roots is None or self.acks is None:
+            if self.hooks:
+                execute = self._basic_execute if isinstance(bolt, BaseBasicBolt) else bolt.execute
+                tracked_roots = None if self.acks is None else roots
+                self.hooks.execute(execute, rows, context, tracked_roots, edges)
+            elif roots is None or self.acks is None:
                 if isinstance(bolt, BaseBasicBolt):
                     self._run_basic(bolt, rows, context)
                 else:
@@ -333,8 +210,29 @@ class BoltTask(RunningTask):
                 execute = bolt.execute
                 for values, root, edge in zip(rows, roots, edges, strict=False):
                     execute(TrackedTuple(values, context, root, edge))
-        except _FROM_USER_CODE as error:
+        except UserError:
+            raise
+        except FROM_USER_CODE as error:
             raise UserError(self.component_id, self.task, "execute", error) from error
+
+    def tick(self) -> None:
+        """Execute a tick tuple: nobody tracks it, and it is no row of the input."""
+        self.run(iter([[self.tick_secs]]), _TICK, None, ())
+
+    def _basic_execute(self, tup: Tuple) -> None:
+        """What the collector and the loops below do for a basic bolt, with hooks."""
+        bolt, hooks, acks, current = self._bolt, self.hooks, self.acks, self.output.current
+        assert isinstance(bolt, BaseBasicBolt)
+        current.tuple = tup
+        try:
+            bolt.execute(tup, self._collector)
+        except FailedException as error:
+            if isinstance(error, ReportedFailedException):
+                self.report_error(error)
+            hooks.fail(nobody_to_tell if acks is None else acks.fail)(tup)
+        else:
+            hooks.ack(nobody_to_tell if acks is None else acks.ack)(tup)
+        current.tuple = None
 
     def _run_basic(
         self, bolt: BaseBasicBolt, rows: Iterator[list[Any]], context: TupleContext

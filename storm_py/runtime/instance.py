@@ -25,6 +25,7 @@ import zmq
 
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.instance_core import InstanceCore
+from storm_py.engine.port import Watch
 from storm_py.engine.settings import Settings
 from storm_py.engine.tasks import UserError
 from storm_py.transport.zeromq import UPSTREAM_HWM, ChannelClient, Context, Inlet, Outlet
@@ -57,8 +58,8 @@ class InstanceSpec:
     incarnation: int
 
 
-class Instance:
-    """The driver; it is the core's port as well."""
+class Instance(Watch):
+    """The driver; it is the core's port as well, and watches what it does."""
 
     def __init__(
         self,
@@ -80,6 +81,9 @@ class Instance:
         self._orders: deque[control.Control] = deque()
         page = folder.page(spec.executor, spec.worker_incarnation, spec.incarnation)
         self._page = PageWriter(page, spec.incarnation)
+        self._wakeup, self._wakeup_write = os.pipe()
+        for fd in (self._wakeup, self._wakeup_write):
+            os.set_blocking(fd, False)
         self._stopped = False
         self._ready = False
         self._idle_rounds = 0
@@ -90,15 +94,15 @@ class Instance:
         packed = folder.read_component(plan, executor.component_id)
         objects = {task: cloudpickle.loads(packed) for task in executor.tasks}
         self._core = InstanceCore(
-            plan, spec.executor, spec.incarnation, objects, settings, self, random.Random()
+            plan, spec.executor, spec.incarnation, objects, settings, self, random.Random(), self
         )
         self._is_spout = plan.topology.components[executor.component_id].kind == "spout"
         self._poller = zmq.Poller()
-        self._poller.register(self._inlet.control, zmq.POLLIN)
-        self._poller.register(channel.socket, zmq.POLLIN)
         self._poller_with_data = zmq.Poller()
-        for socket in (self._inlet.control, channel.socket, self._inlet.data):
-            self._poller_with_data.register(socket, zmq.POLLIN)
+        for source in (self._inlet.control, channel.socket, self._wakeup):
+            self._poller.register(source, zmq.POLLIN)
+            self._poller_with_data.register(source, zmq.POLLIN)
+        self._poller_with_data.register(self._inlet.data, zmq.POLLIN)
 
     # ---- the core's port -----------------------------------------------------------------------
 
@@ -155,6 +159,15 @@ class Instance:
         spec = self._spec
         record = control.Ended(spec.executor, spec.incarnation, wave, failed)
         self._channel.send(control.encode(record))
+
+    # ---- the core's watch ----------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """End the sleep in poll; any thread may call it."""
+        try:
+            os.write(self._wakeup_write, b"!")
+        except BlockingIOError:
+            pass  # full of wake-ups: one is enough
 
     # ---- the loop ------------------------------------------------------------------------------
 
@@ -232,9 +245,20 @@ class Instance:
 
     def _sleep(self, poller: zmq.Poller, secs: float) -> None:
         """Wait for a message on the poller's sockets, and look at control."""
-        poller.poll(math.ceil(secs * 1000))
+        timeout = self._core.next_timeout()
+        if timeout is not None:
+            secs = max(0.0, min(secs, timeout - time.monotonic()))
+        if any(source == self._wakeup for source, _ in poller.poll(math.ceil(secs * 1000))):
+            self._drain_wakeup()
         self._core.tick(time.monotonic())
         self._look()
+
+    def _drain_wakeup(self) -> None:
+        try:
+            while os.read(self._wakeup, 4096):
+                pass
+        except BlockingIOError:
+            pass
 
     def _look(self) -> None:
         """Serve control: the link's, then the worker's."""

@@ -33,6 +33,12 @@ EXPECTED_DEFAULTS = {
     "topology.acker.executors": None,
     "topology.max.spout.pending": None,
     "topology.message.timeout.secs": 30,
+    "topology.tick.tuple.freq.secs": None,
+    "topology.auto.task.hooks": None,
+    "topology.metrics.consumer.register": None,
+    "topology.builtin.metrics.bucket.size.secs": 60,
+    "topology.error.throttle.interval.secs": 10,
+    "topology.max.error.report.per.interval": 5,
     "storm_py.batch.rows": 256,
     "storm_py.batch.bytes": 65536,
     "storm_py.batch.delay.ms": 2,
@@ -47,20 +53,19 @@ EXPECTED_DEFAULTS = {
 }
 
 STORMS_OTHER_KEYS = """
-    topology.auto.task.hooks topology.backpressure.check.millis topology.batch.flush.interval.millis
-    topology.bolt.wait.strategy topology.builtin.metrics.bucket.size.secs topology.classpath
+    topology.backpressure.check.millis topology.batch.flush.interval.millis
+    topology.bolt.wait.strategy topology.classpath
     topology.component.resources.onheap.memory.mb topology.disable.loadaware.messaging
-    topology.enable.message.timeouts topology.environment topology.error.throttle.interval.secs
+    topology.enable.message.timeouts topology.environment
     topology.eventlogger.executors topology.executor.overflow.limit
     topology.executor.receive.buffer.size topology.fall.back.on.java.serialization
     topology.kryo.register topology.localityaware.higher.bound
-    topology.max.error.report.per.interval topology.metrics.consumer.register
     topology.min.replication.count topology.multilang.serializer topology.priority
     topology.producer.batch.size topology.ras.acker.executors.per.worker
     topology.scheduler.strategy topology.shellbolt.max.pending topology.spout.recvq.skips
     topology.spout.wait.strategy topology.state.checkpoint.interval.ms topology.state.provider
     topology.stats.sample.rate topology.subprocess.timeout.secs
-    topology.testing.always.try.serialize topology.tick.tuple.freq.secs
+    topology.testing.always.try.serialize
     topology.transfer.batch.size topology.transfer.buffer.size topology.users
     topology.worker.childopts topology.worker.max.heap.size.mb
     topology.worker.shared.thread.pool.size

@@ -19,9 +19,11 @@ from storm_py import (
 )
 from storm_py.api.tuples import TupleContext
 from storm_py.core.plan import PhysicalPlan
+from storm_py.engine.calls import Calls
+from storm_py.engine.reports import Reports
 from storm_py.engine.tasks import BoltTask, SpoutTask, UserError
 from storm_py.wire.control import ErrorReport
-from tests.builders import Recorder, bolt, plan_of, settings_of, spout
+from tests.builders import FakeClock, Recorder, bolt, plan_of, settings_of, spout
 from tests.instance import Act, ScriptedBasicBolt, ScriptedBolt, ScriptedSpout, nothing
 
 #: count is tasks 1 and 2, words task 3
@@ -34,15 +36,17 @@ class Made:
 
     def __init__(self, kind: type[Any], task: int, component: object, plan: PhysicalPlan) -> None:
         self.reports: list[ErrorReport] = []
+        clock = FakeClock()
         self.task = kind(
             plan,
             task,
             component,
             settings_of(plan),
             lambda batch, task: None,
-            self.reports.append,
+            Reports(plan.conf, clock, self.reports.append),
             None,
-            0.0,
+            clock,
+            Calls(lambda: None),
         )
 
 

@@ -1,0 +1,136 @@
+"""Intake: what waits to be executed in an instance, decoded from frames, in their order.
+
+A frame of rows is decoded once, when it comes, and queued as one item for each run: rows of one
+stream of one task. Markers wait in the same queue, behind the rows that were sent before them. The
+instance core takes items from the front; what comes of them is in `storm_py.engine.outflow`. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from storm_py.api.tuples import TupleContext
+from storm_py.core.batching import Root
+from storm_py.core.plan import PhysicalPlan
+from storm_py.errors import ProtocolError
+from storm_py.wire import frames, values
+
+from .tasks import BoltTask
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of one run still to be executed, and what to credit behind the last of them."""
+
+    task: BoltTask
+    context: TupleContext
+    rows: list[list[object]]
+    roots: list[Root] | None
+    edges: list[int]
+    done: int
+    credit: int  # bytes of the frame on its last run, else 0
+    frame_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A marker of an END wave."""
+
+    task: BoltTask
+    src: int
+    wave: int
+    credit: int
+
+
+class Intake:
+    """The queue of one instance; `acking` says whether tracking columns are of use here."""
+
+    def __init__(self, plan: PhysicalPlan, acking: bool) -> None:
+        self._plan = plan
+        self._acking = acking
+        self._contexts: dict[tuple[int, int], TupleContext] = {}
+        #: What waits; the core works at its front.
+        self.queue: deque[Rows | Marker] = deque()
+        #: Rows in it that are not executed.
+        self.rows = 0
+
+    def take(self, task: BoltTask, message: bytes, frame: frames.Frame) -> None:
+        """Queue what a frame for `task` holds."""
+        size = frame.end - frame.start
+        if frame.kind == frames.FrameKind.MARKER:
+            _, wave = frames.decode_marker(message, frame)
+            self.queue.append(Marker(task, frame.src, wave, size))
+            return
+        if frame.kind != frames.FrameKind.DATA:
+            raise ProtocolError(f"frame kind {frame.kind} is not for an instance")
+        runs, packed = frames.decode_data(message, frame)
+        rows = values.unpack_rows(packed)
+        contexts = [
+            self._contexts.get((frame.src, stream)) or self._context(frame.src, stream)
+            for stream, _ in runs
+        ]
+        roots, edges = self._tracking(message, frame)
+        self.rows += len(rows)
+        start = 0
+        for i, (_, count) in enumerate(runs):
+            last = i == len(runs) - 1
+            end = start + count
+            item = Rows(
+                task,
+                contexts[i],
+                rows if len(runs) == 1 else rows[start:end],
+                roots if roots is None or len(runs) == 1 else roots[start:end],
+                edges if len(runs) == 1 else edges[start:end],
+                0,
+                size if last else 0,
+                frame.rows if last else 0,
+            )
+            self.queue.append(item)
+            start = end
+
+    def _tracking(self, message: bytes, frame: frames.Frame) -> tuple[list[Root] | None, list[int]]:
+        """Per row its root or roots, and its edge; None where nothing is tracked."""
+        tracking, _ = frames.read_tracking(message, frame)
+        if tracking is None or not self._acking:
+            return None, []
+        if tracking.counts is None:
+            return list(tracking.roots), list(tracking.edges)
+        roots: list[Root] = []
+        edges: list[int] = []
+        pairs = iter(zip(tracking.roots, tracking.edges, strict=True))
+        for count in tracking.counts:
+            own = tuple(next(pairs) for _ in range(count))
+            single = len(own) == 1
+            roots.append(own[0][0] if single else own)
+            edges.append(own[0][1] if single else 0)
+        return roots, edges
+
+    def _context(self, src: int, stream: int) -> TupleContext:
+        component = self._plan.task_to_component.get(src)
+        if component is None:
+            raise ProtocolError(f"frame from task {src}, which the plan does not know")
+        streams = self._plan.topology.components[component].streams
+        if stream >= len(streams):
+            raise ProtocolError(f"frame on stream {stream} of {component!r}, which is not declared")
+        name = tuple(streams)[stream]
+        context = TupleContext(component, name, src, streams[name].fields)
+        self._contexts[src, stream] = context
+        return context
+
+    def executed(self, item: Rows, count: int) -> None:
+        """`count` more rows of `item` are executed; it may have been dropped meanwhile."""
+        item.done += count
+        if self.queue and self.queue[0] is item:
+            self.rows -= count
+
+    def clear(self) -> None:
+        """Drop what waits: its session is over."""
+        self.queue.clear()
+        self.rows = 0
+
+    def check(self) -> None:
+        """Assert that the count is that of the queue."""
+        assert self.rows == sum(
+            len(item.rows) - item.done for item in self.queue if isinstance(item, Rows)
+        )

@@ -1,0 +1,177 @@
+"""Outflow: the way out of an instance - batches, acks, markers and credits over one link.
+
+Batches that are full leave at once, the others with the next flush, and credits behind them: input
+is credited only once all that came of it was sent. While there is no open session, data waits in
+an outbox. What comes in is the business of `storm_py.engine.intake`. Pure: the port sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from storm_py.core.batching import OpenBatch
+from storm_py.core.plan import PhysicalPlan
+from storm_py.core.roots import RandomBits
+from storm_py.wire import control, frames
+from storm_py.wire.acks import encode_acks
+
+from .acking import Acks, tracking_columns
+from .links import OutboundLink
+from .port import Port
+from .settings import Settings
+from .tasks import RunningTask
+
+
+class Outflow:
+    """All that one instance sends; `tasks` are its running tasks, by id, and may still grow."""
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        tasks: Mapping[int, RunningTask],
+        settings: Settings,
+        port: Port,
+        rng: RandomBits,
+        hello: control.Hello,
+        acks: Acks | None,
+    ) -> None:
+        self._tasks = tasks
+        self._settings = settings
+        self._port = port
+        self._rng = rng
+        self._hello = hello
+        self._acks = acks
+        self._link: OutboundLink | None = None
+        self._outbox: list[bytes] = []
+        #: Rows and bytes that are finished, by task; a new dict for each session of the input.
+        self._credits: dict[int, list[int]] = {}
+        self._credited: dict[int, int] = {}
+        self._flushed_at = port.clock()
+        # With one worker one tracker hosts every spout, and records need no sorting.
+        spouts = [task for spout in plan.topology.spouts for task in plan.tasks_of(spout)]
+        self._spout_workers = {task: plan.worker_of(task) for task in spouts}
+        self._only_tracker = spouts[0] if len(plan.workers) == 1 else None
+        #: Rows sent, once for each receiving task.
+        self.transferred = 0
+
+    # ---- the link ------------------------------------------------------------------------------
+
+    @property
+    def open(self) -> bool:
+        """Whether data goes out now: there is a link and its session was welcomed."""
+        return self._link is not None and self._link.open
+
+    def connect(self) -> None:
+        """There is a (new) peer: open a session."""
+        self._link = OutboundLink("stmgr", self._rng, self._hello)
+        self._port.send(False, self._link.hello())
+
+    def disconnect(self) -> None:
+        """The peer is gone, and what waited for it is of no use to its successor."""
+        self._link = None
+        self._outbox.clear()
+        if self._acks is not None:
+            self._acks.clear()
+
+    def is_session(self, session: int) -> bool:
+        """Whether this is the session of our link."""
+        return self._link is not None and self._link.session == session
+
+    def welcomed(self, session: int) -> None:
+        """The peer accepts the session: send what has waited for that."""
+        if self._link is not None and self._link.welcomed(session):
+            waiting, self._outbox = self._outbox, []
+            for part in waiting:
+                self._transmit([part])
+
+    def say(self, record: control.Control) -> None:
+        """Send a control record, if there is anybody to hear it."""
+        if self._link is not None:
+            self._port.send(False, self._link.control(record))
+
+    # ---- data ----------------------------------------------------------------------------------
+
+    def batch_due(self, batch: OpenBatch, task: int) -> None:
+        """A batch of `task` is full."""
+        self._transmit(self._frame(batch, task))
+
+    def markers(self, task: RunningTask) -> None:
+        """Send the END wave of `task` behind all that is open."""
+        self.flush()
+        kind, epoch = frames.MarkerKind.END, self._settings.epoch
+        stamp = self._port.stamp()
+        for dest in task.output.batcher.dests:
+            marker = frames.encode_marker(epoch, task.task, dest, stamp, kind, task.wave)
+            self._transmit([marker])
+
+    def flush(self) -> None:
+        """Send every open batch, then credit the input whose outputs are now all on their way."""
+        parts: list[bytes] = []
+        for task in self._tasks.values():
+            for batch in task.output.batcher.open():
+                parts += self._frame(batch, task.task)
+        parts += self._ack_frames()
+        if parts:
+            self._transmit(parts)
+        if self._credits:
+            self._send_credits()
+        self._flushed_at = self._port.clock()
+
+    @property
+    def flush_due(self) -> bool:
+        """Whether a tuple may have waited for its frame to fill for as long as it may."""
+        return self._port.clock() - self._flushed_at >= self._settings.batch_delay_secs
+
+    def _frame(self, batch: OpenBatch, task: int) -> list[bytes]:
+        tracking = None
+        tracked = batch.take_tracking() if batch.roots else None
+        if tracked is not None:
+            tracking = tracking_columns(*tracked)
+        runs, rows = batch.take()
+        self.transferred += len(rows)
+        return frames.encode_data(
+            self._settings.epoch, task, batch.dest, self._port.stamp(), runs, rows, tracking
+        )
+
+    def _ack_frames(self) -> list[bytes]:
+        """What trackers have to know, one frame for each."""
+        acks = self._acks
+        if acks is None or not acks:
+            return []
+        stamp, epoch = self._port.stamp(), self._settings.epoch
+        src = next(iter(self._tasks))
+        if self._only_tracker is not None:
+            found = [acks.take_all(self._only_tracker)]
+        else:
+            found = list(acks.take(self._spout_workers.get))
+        return [encode_acks(epoch, src, dest, stamp, records) for dest, records in found]
+
+    def _transmit(self, parts: list[bytes]) -> None:
+        link = self._link
+        if link is not None and link.open:
+            self._port.send(True, link.data(*parts))
+        else:
+            self._outbox.append(b"".join(parts))
+
+    # ---- credits -------------------------------------------------------------------------------
+
+    def finished(self, task: int, rows: int, nbytes: int) -> None:
+        """A frame for `task` is executed: credit it behind the next flush."""
+        total = self._credits.setdefault(task, [0, 0])
+        total[0] += rows
+        total[1] += nbytes
+
+    def drop_credits(self) -> None:
+        """The session of the input is over, and what it is owed with it."""
+        self._credits = {}
+        self._credited = {}
+
+    def _send_credits(self) -> None:
+        credits, credited, link = self._credits, self._credited, self._link
+        if link is None or not link.open:
+            return
+        for task, (rows, nbytes) in tuple(credits.items()):
+            # A driver serves control while a send waits: the session may be over by now.
+            if credited.get(task) != nbytes and self._credits is credits:
+                credited[task] = nbytes
+                self._port.send(False, link.control(control.Credit(task, rows, nbytes, link.seq)))
