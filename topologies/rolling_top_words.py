@@ -127,7 +127,7 @@ class RollingCountBolt(BaseRichBolt):
         self.totals: Counter[str] = Counter()
 
     def execute(self, tup: Tuple) -> None:
-        if tup.is_tick():
+        if tup.is_tick:
             for word, count in self.window.advance().items():
                 self.collector.emit([word, count])
         else:
@@ -161,7 +161,7 @@ class IntermediateRankingsBolt(BaseBasicBolt):
         self.counts: dict[str, int] = {}
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        if tup.is_tick():
+        if tup.is_tick:
             collector.emit([self.task, top_of(self.counts, self.top)])
         elif tup["count"]:
             self.counts[tup["word"]] = tup["count"]
@@ -187,7 +187,7 @@ class TotalRankingsBolt(BaseBasicBolt):
         self.words = 0
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        if tup.is_tick():
+        if tup.is_tick:
             merged = dict(pair for ranking in self.rankings.values() for pair in ranking)
             print("just now:", *(f"{word} {n:,}" for word, n in top_of(merged, self.top)))
         elif tup.source_stream_id == TOTALS:
