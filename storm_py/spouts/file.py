@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import fcntl
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,8 @@ from .lines import HEAD_BYTES, LineReader, head_of
 from .progress import START, Pace, Position, Progress, Saved
 
 __all__ = ["FileSpout"]
+
+_LOG = logging.getLogger("storm_py.spouts")
 
 #: Lines that are read and not acked where topology.max.spout.pending sets no limit.
 _MAX_OPEN: Final = 10_000
@@ -129,6 +132,12 @@ class FileSpout(BaseRichSpout):
         self._lock = self._locked(self.offset_dir / f"{name}.lock")
         saved = self._load()
         next_, open_ = (START, ()) if saved is None else (saved.next, saved.open)
+        if not self.follow and not open_ and 0 < next_.offset == self.path.stat().st_size:
+            _LOG.warning(
+                "every line of %s was acked before, says %s; remove that to read the file again",
+                self.path,
+                self._offsets,
+            )
         limit = conf[Config.TOPOLOGY_MAX_SPOUT_PENDING] or _MAX_OPEN
         now = self._clock()
         self._progress = Progress(next_, open_, limit, self.save_rows, self.save_secs, now)

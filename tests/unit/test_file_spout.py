@@ -166,15 +166,22 @@ def test_an_orderly_end_saves(task: Maker) -> None:
     assert task(None).lines() == ["jumped", "over"]
 
 
-def test_a_run_over_a_file_that_is_done_ends_at_once(task: Maker) -> None:
+def test_a_run_over_a_file_that_is_done_ends_at_once_and_says_why(
+    task: Maker, caplog: pytest.LogCaptureFixture
+) -> None:
     found = task()
     for msg_id, _ in found.spins():
         found.spout.ack(msg_id)
     found.spins()
     assert found.ended
+    assert caplog.messages == []
     again = task(None)
     assert again.spins() == []
     assert again.ended
+    assert caplog.messages == [
+        f"every line of {again.spout.path} was acked before, says {again.offsets}; remove that to "
+        "read the file again"
+    ]
 
 
 def test_saves_are_bounded_by_rows_and_time(task: Maker) -> None:
