@@ -163,6 +163,8 @@ def progress(folder: Path, process: subprocess.Popen[bytes]) -> Iterator[int]:
     rows, done = folder / "rows", 0
     while not rows.exists() and process.poll() is None:
         time.sleep(POLL_SECS)
+    if not rows.exists():
+        return  # it broke off
     with rows.open("rb") as file:
         while process.poll() is None:
             done += file.read().count(b"\n")
