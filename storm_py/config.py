@@ -313,6 +313,14 @@ _ALL_KEYS: Final = (
         "1 ms, the sleep of Storm's progressive wait strategy; backing off spares an idle machine",
     ),
     _key(
+        "storm_py.stuck.secs",
+        30,
+        _number(0.1),
+        "seconds",
+        "Time that user code may take for one call, or for a millisecond's worth of fast ones, "
+        "before a warning names task, method and rows. It comes again when the time has doubled.",
+    ),
+    _key(
         "storm_py.fall.back.on.pickle",
         False,
         _boolean(),
@@ -366,6 +374,7 @@ class Config(dict[str, Any]):
     STORM_PY_BACKPRESSURE_HIGH_BYTES: Final = "storm_py.backpressure.high.bytes"
     STORM_PY_BACKPRESSURE_LOW_RATIO: Final = "storm_py.backpressure.low.ratio"
     STORM_PY_SPOUT_WAIT_MS: Final = "storm_py.spout.wait.ms"
+    STORM_PY_STUCK_SECS: Final = "storm_py.stuck.secs"
     STORM_PY_FALL_BACK_ON_PICKLE: Final = "storm_py.fall.back.on.pickle"
     STORM_PY_DRAIN_TIMEOUT_SECS: Final = "storm_py.drain.timeout.secs"
 

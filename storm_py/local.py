@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
@@ -77,6 +78,18 @@ class LocalRun:
         self._errors = 0
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._deadline: float | None = None
+        self._turns: deque[bool] = deque()
+
+    def activate(self) -> None:
+        """Let the spouts go on; from any thread, also before `run`."""
+        self._turns.append(True)
+
+    def deactivate(self) -> None:
+        """Let the spouts pause until `activate`, those of processes that start later too.
+
+        What they have emitted is processed, and they hear of it. From any thread.
+        """
+        self._turns.append(False)
 
     def run(self, ttl_secs: float | None) -> RunResult:
         """Run until the input ends, `ttl_secs` after activation, or a signal.
@@ -137,6 +150,8 @@ class LocalRun:
                 self._reap()
                 now = time.monotonic()
                 self._perform(self._core.tick(now))
+                while self._turns:
+                    self._perform(self._core.activate(self._turns.popleft()))
                 self._heed(now)
                 if now >= snapshot_at:
                     tails.read()

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from .port import Watch
 from .user_code import call_user
 
 
 class Calls:
-    """Calls that wait; `wake` is called from the adding thread and makes the driver come soon."""
+    """Calls that wait; the adding thread wakes the driver, so that it comes soon."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self._wake = wake
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
         self._waiting: deque[tuple[str, int, Callable[..., object], tuple[object, ...]]] = deque()
         self._woken = False
         self._closed = False
@@ -34,7 +35,7 @@ class Calls:
         self._waiting.append((component, task, function, args))
         if not self._woken:  # one wake-up serves all calls until they are looked at
             self._woken = True
-            self._wake()
+            self._watch.wake()
         return True
 
     def run(self) -> bool:
@@ -49,6 +50,7 @@ class Calls:
         self._woken = False
         for _ in range(len(waiting)):
             component, task, function, args = waiting.popleft()
+            self._watch.entered("call_soon", task)
             call_user(component, task, "call_soon", function, *args)
         return True
 

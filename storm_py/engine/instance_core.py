@@ -96,7 +96,7 @@ class InstanceCore:
             f"i{executor_id}", plan.topology_id, incarnation, plan.version, list(executor.tasks)
         )
         self._watch = watch or Watch()
-        self._calls = Calls(self._watch.wake)
+        self._calls = Calls(self._watch)
         self._reports = Reports(settings.conf, port.clock, port.report)
         self._timers = Timers(self._reports, port.stamp, self._watch)
         self._out = Outflow(plan, self._tasks, settings, port, rng, hello, acks)
@@ -349,11 +349,13 @@ class InstanceCore:
 
     def tick(self, now: float) -> None:
         """Do what other threads asked for and what is due by now; call it between two slices."""
-        self._calls.run()
+        if self._calls:
+            self._calls.run()
         for spout in self._spouts:
             spout.tick(now)
             self._end_spout(spout)
-        self._timers.run(now, not self.paused, self._metering)
+        if self._timers:
+            self._timers.run(now, not self.paused, self._metering)
 
     def next_timeout(self) -> float | None:
         """When `tick` has to be called at the latest while nothing else happens, None for never.

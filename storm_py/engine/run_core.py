@@ -88,6 +88,7 @@ class RunCore:
         self._wave = 1
         self._wave_at = 0.0
         self._drain = False
+        self._active = True
         self._restarts = 0
         self._failed = False
         self._lost: list[str] = []
@@ -158,13 +159,13 @@ class RunCore:
             if not all(worker.ready for worker in self._workers.values()):
                 return []
             self._phase = "running"
-            return self._tell_all(control.Activate())
+            return self._tell_all(control.Activate()) if self._active else []
         if self._phase == "stopping":
             return []
         actions: list[Action] = []
         if record.incarnation > 1:
             actions.append(Note(f"worker {record.worker} is up again"))
-        if not self._drain:
+        if self._active and not self._drain:
             actions.append(TellWorker(record.worker, control.Activate()))
         return actions + self._new_wave(now)
 
@@ -204,6 +205,19 @@ class RunCore:
         self._phase = "draining"
         self._drain = True
         return self._tell_all(control.Wave(self._wave, True))
+
+    def activate(self, active: bool) -> list[Action]:
+        """Have spouts go on, or pause; it holds for processes that start later as well.
+
+        While paused they get answers and no next_tuple, so the input cannot end.
+        """
+        if self._drain or active == self._active or self._phase in ("stopping", "done"):
+            return []
+        self._active = active
+        turn = Note("activated: spouts go on" if active else "deactivated: spouts pause")
+        if self._phase == "starting":
+            return [turn]
+        return [turn, *self._tell_all(control.Activate() if active else control.Deactivate())]
 
     def _stop(self) -> list[Action]:
         self._phase = "stopping"

@@ -112,10 +112,12 @@ class SpoutTask(RunningTask):
         self._answer("fail", self._spout.fail, self.pending.answered(results.failed))
 
     def tick(self, now: float) -> None:
-        """Fail what has been pending too long."""
+        """Fail what has been pending too long, ack what nobody tracks and next_tuple left."""
         expired = self.pending.tick(now)
         if expired:
             self._answer("fail", self._spout.fail, expired)
+        if self.output.acked:  # emitted in a call of another thread
+            self._answer("ack", self._spout.ack, self._untracked())
 
     def fail_pending(self) -> None:
         """The tracker is gone: fail everything that is pending."""

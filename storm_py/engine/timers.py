@@ -21,6 +21,9 @@ class Timers:
         self._ticks: list[tuple[BoltTask, Ticker]] = []
         self._metered: list[RunningTask] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._ticks or self._metered) or self._reports.next is not None
+
     def start(self, tasks: Iterable[RunningTask], now: float) -> None:
         """The tasks are open: their intervals begin."""
         for task in tasks:

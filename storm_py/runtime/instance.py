@@ -130,16 +130,19 @@ class Instance(Watch):
         poller.register(socket, zmq.POLLOUT)
         poller.register(self._inlet.control, zmq.POLLIN)
         poller.register(self._channel.socket, zmq.POLLIN)
+        busy = self._page.busy(0.0)  # it is not user code that takes this time
         while self._outlet is outlet:
             poller.poll(int(_IDLE_SECS * 1000))
             try:
                 socket.send(message, zmq.NOBLOCK)
-                return
+                break
             except zmq.Again:
                 self._take_orders()
                 if any(isinstance(order, control.Disconnect) for order in self._orders):
-                    return  # the stream manager died: the message belongs to its session
+                    break  # the stream manager died: the message belongs to its session
             self._serve_link()
+        if busy:
+            self._page.busy(time.monotonic())
 
     def report(self, error: control.ErrorReport) -> None:
         """Log an error and tell the worker."""
@@ -168,6 +171,12 @@ class Instance(Watch):
             os.write(self._wakeup_write, b"!")
         except BlockingIOError:
             pass  # full of wake-ups: one is enough
+
+    def entered(
+        self, what: str, task: int, source: int = 0, stream: str = "", first: int = 0, last: int = 0
+    ) -> None:
+        """Note what user code runs, for the worker."""
+        self._page.entered(time.monotonic(), what, task, source, stream, first, last)
 
     # ---- the loop ------------------------------------------------------------------------------
 
@@ -268,6 +277,7 @@ class Instance(Watch):
             self._obey(self._orders.popleft())
         for record in self._records.take():
             self._channel.send(control.encode(record))
+        self._page.busy(0.0)  # what tick and orders called has returned
 
     def _serve_link(self) -> None:
         receive = self._inlet.control.recv
@@ -314,7 +324,7 @@ class Instance(Watch):
 
     def _write_page(self) -> None:
         found = self._core.statistics()
-        self._page.write(found.executed, found.emitted, found.transferred, found.queued, 0.0)
+        self._page.write(found.executed, found.emitted, found.transferred, found.queued)
 
     def give_up(self, error: UserError) -> None:
         """User code raised: send what was emitted before, tell the worker."""

@@ -1,8 +1,9 @@
 """StatisticsPage: a few counters that an instance writes into shared memory, per frame.
 
 The worker reads them without asking: heartbeats, statistics and "what was it doing when it died"
-cost no message, and a page outlives its writer. Each field is one aligned 64-bit store, so a reader
-sees old or new values, never half of one.
+cost no message, and a page outlives its writer. Each counter is one aligned 64-bit store, so a
+reader sees old or new values, never half of one. What the instance is busy with takes several; it
+carries its number in front and behind, and a reader that finds two of them looks again later.
 """
 
 from __future__ import annotations
@@ -10,9 +11,17 @@ from __future__ import annotations
 import mmap
 import struct
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from storm_py.engine.stuck import Activity
+
 _LAYOUT = struct.Struct("<QQQQQQd")
+_BUSY = struct.Struct("<d")
+_BUSY_AT = _LAYOUT.size - _BUSY.size
+#: number, method, task, source task, stream, first and last row, number
+_ACTIVITY = struct.Struct("<Q24sqq64sqqQ")
+_ACTIVITY_AT = 64
 _SIZE = 4096
 
 
@@ -31,6 +40,8 @@ class Page:
     queued: int
     loops: int
     busy_since: float
+    #: What that user code is, None while it is in none.
+    activity: Activity | None
 
 
 class PageWriter:
@@ -42,12 +53,13 @@ class PageWriter:
             self._map = mmap.mmap(file.fileno(), _SIZE)
         self._incarnation = incarnation
         self._loops = 0
+        self._entries = 0
+        self._busy_since = 0.0
 
-    def write(
-        self, executed: int, emitted: int, transferred: int, queued: int, busy_since: float
-    ) -> None:
-        """Put the counters where the worker sees them."""
+    def write(self, executed: int, emitted: int, transferred: int, queued: int) -> None:
+        """Put the counters where the worker sees them; user code is not running."""
         self._loops += 1
+        self._busy_since = 0.0
         _LAYOUT.pack_into(
             self._map,
             0,
@@ -57,14 +69,56 @@ class PageWriter:
             transferred,
             queued,
             self._loops,
-            busy_since,
+            0.0,
         )
+
+    def entered(
+        self, now: float, what: str, task: int, source: int, stream: str, first: int, last: int
+    ) -> None:
+        """User code begins to run, as `Activity` says."""
+        self._entries = entry = self._entries + 1
+        _ACTIVITY.pack_into(
+            self._map,
+            _ACTIVITY_AT,
+            entry,
+            _encoded(what),
+            task,
+            source,
+            _encoded(stream),
+            first,
+            last,
+            entry,
+        )
+        self.busy(now)
+
+    def busy(self, since: float) -> float:
+        """Set since when user code runs, 0.0 for not now; returns what it was."""
+        before, self._busy_since = self._busy_since, since
+        if before != since:
+            _BUSY.pack_into(self._map, _BUSY_AT, since)
+        return before
+
+
+@cache
+def _encoded(name: str) -> bytes:
+    return name.encode("utf-8", "replace")
 
 
 def read_page(path: Path) -> Page:
     """The newest reading; all zero before the instance has written one."""
     try:
-        data = path.read_bytes()[: _LAYOUT.size]
+        data = path.read_bytes()
     except FileNotFoundError:
         data = b""
-    return Page(*_LAYOUT.unpack(data.ljust(_LAYOUT.size, b"\0")))
+    data = data.ljust(_SIZE, b"\0")
+    incarnation, executed, emitted, transferred, queued, loops, since = _LAYOUT.unpack_from(data)
+    activity = _activity(data, since)
+    return Page(incarnation, executed, emitted, transferred, queued, loops, since, activity)
+
+
+def _activity(data: bytes, since: float) -> Activity | None:
+    entry, what, task, source, stream, first, last, same = _ACTIVITY.unpack_from(data, _ACTIVITY_AT)
+    if not since or entry != same:
+        return None
+    names = [name.rstrip(b"\0").decode("utf-8", "replace") for name in (what, stream)]
+    return Activity(since, names[0], task, source, names[1], first, last)

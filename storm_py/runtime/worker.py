@@ -18,12 +18,15 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import zmq
 
+from storm_py.config import Config
 from storm_py.core.plan import ExecutorPlan, PhysicalPlan
 from storm_py.engine import worker_core as core
+from storm_py.engine.stuck import StuckWatch
 from storm_py.transport.zeromq import ChannelClient, ChannelServer, Context
 from storm_py.wire import control
 
@@ -63,6 +66,8 @@ class Worker:
         self._plan = folder.read_plan()
         self._executors = {e.id: e for e in self._plan.on_worker(worker)}
         self._core = core.WorkerCore(worker, incarnation, self._executors)
+        limit_secs: Any = self._plan.conf[Config.STORM_PY_STUCK_SECS]
+        self._stuck = StuckWatch(self._plan.task_to_component, limit_secs)
         context: Context = zmq.Context.instance()
         self._channel = ChannelServer(context, folder.worker_address(worker, incarnation))
         self._parent = ChannelClient(context, folder.parent_address, f"w{worker}.{incarnation}")
@@ -181,6 +186,9 @@ class Worker:
             if self._instances.get(executor) != incarnation:
                 return
             del self._instances[executor]
+            activity = read_page(self._page(executor, incarnation)).activity
+            if activity is not None:
+                reason += f" in {activity.words(self._plan.task_to_component)}"
             self._bank(executor, self._page(executor, incarnation))
         identity = f"i{executor}" if executor else "sm"
         self._identities.pop(identity, None)
@@ -282,6 +290,12 @@ class Worker:
     def _report(self) -> None:
         for executor, plan in self._executors.items():
             page = read_page(self._page(executor, self._instances.get(executor, 0)))
+            warning = self._stuck.look(executor, page.activity, time.monotonic())
+            if warning is not None:
+                source = f"worker {self._worker}"
+                self._parent.send(
+                    control.encode(control.LogRecord(logging.WARNING, source, warning))
+                )
             executed, emitted, transferred = self._gone.get(executor, (0, 0, 0))
             # Rows in an instance are outstanding for its stream manager as well: count them once.
             queued = sum(self._queued.get(task, 0) for task in plan.tasks)

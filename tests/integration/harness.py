@@ -154,10 +154,21 @@ def run_local(
     log_dir: Path | None = None,
 ) -> Outcome:
     """Run a topology over processes until it ends; its module is that of a component's class."""
-    topology = builder.create_topology()
     seen = seen or Recorder()
+    return Outcome(local_run(builder, workers, conf, seen, log_dir).run(ttl_secs), seen)
+
+
+def local_run(
+    builder: TopologyBuilder,
+    workers: int,
+    conf: Mapping[str, object] | None,
+    seen: Recorder,
+    log_dir: Path | None = None,
+) -> LocalRun:
+    """The run of `run_local` before it runs."""
+    topology = builder.create_topology()
     module = type(next(iter(topology.components.values())).component).__module__
-    run = LocalRun(
+    return LocalRun(
         topology_id="test-1-1",
         topology=topology,
         conf={**defaults(), **(conf or {})},
@@ -167,7 +178,6 @@ def run_local(
         log_dir=log_dir,
         observer=seen,
     )
-    return Outcome(run.run(ttl_secs), seen)
 
 
 def run_inline(builder: TopologyBuilder, conf: Mapping[str, object] | None = None) -> Outcome:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from storm_py.config import Config
-from tests.integration.harness import Outcome, reports_in, run_inline, run_local
+from tests.integration.harness import (
+    Outcome,
+    Recorder,
+    local_run,
+    reports_in,
+    run_inline,
+    run_local,
+)
+from tests.integration.topologies_for_tests.flows import GatedSpout
 from tests.integration.topologies_for_tests.services import (
+    CountingBolt,
     hooked,
     metered,
     metered_conf,
@@ -94,6 +105,27 @@ def test_consumers_hear_every_count_before_the_run_ends(tmp_path: Path, workers:
     assert len(logs) == 2
     lines = [line for log in logs for line in log.splitlines() if "counting\ttuples\t" in line]
     assert sum(int(line.rpartition("\t")[2]) for line in lines) == 2 * TOTAL
+
+
+def test_a_consumer_that_dies_comes_back_and_the_run_ends(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    seen = Recorder()
+    builder = metered(TOTAL)
+    builder.set_spout("gated", GatedSpout(str(gate), pause_secs=0.001))
+    builder.set_bolt("relay", CountingBolt()).shuffle_grouping("gated")
+    run = local_run(builder, 2, metered_conf(), seen)
+
+    def kill() -> None:
+        os.kill(seen.reports("consuming")[0]["pid"], signal.SIGKILL)
+
+    seen.when(lambda: seen.reports("consuming"), kill)
+    seen.when(lambda: len(seen.reports("consuming")) == 2, gate.touch)
+    result = run.run(None)
+    assert (result.final.phase, result.failed, result.final.restarts) == ("done", False, 1)
+    [sentence] = result.lost
+    assert sentence.startswith("__metrics_")
+    [found] = seen.reports("metrics")
+    assert found["sums"]["relay tuples"] > 0
 
 
 def test_consumers_inline(capsys: pytest.CaptureFixture[str]) -> None:

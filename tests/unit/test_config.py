@@ -48,6 +48,7 @@ EXPECTED_DEFAULTS = {
     "storm_py.backpressure.high.bytes": 1048576,
     "storm_py.backpressure.low.ratio": 0.5,
     "storm_py.spout.wait.ms": 10,
+    "storm_py.stuck.secs": 30,
     "storm_py.fall.back.on.pickle": False,
     "storm_py.drain.timeout.secs": 30,
 }

@@ -206,6 +206,16 @@ class TestCalls:
         found = [each for message in instance.works() for each in getattr(message, "frames", [])]
         assert found == [rows(1, 3, ["late"]), End(1, 3, 1)]
 
+    def test_a_spout_may_be_fed_by_a_thread(self) -> None:
+        """Without acking its message ids are acked all the same, though next_tuple has no part."""
+        plan = plan_of(spout("lines", "word"), bolt("count", "lines"), topology_acker_executors=0)
+        instance = Instance(plan, 2, ScriptedSpout).open()
+        instance.only.context.call_soon(instance.only.collector.emit, ["a"], 7)
+        instance.core.tick(0.0)
+        assert instance.done() == [("ack", 7)]
+        [message] = instance.flushes()
+        assert message.frames == [rows(2, 1, ["a"])]  # type: ignore[union-attr]
+
     def test_calls_at_the_end_run_before_cleanup_and_later_ones_are_refused(self) -> None:
         instance = counting()
         context = instance.only.context

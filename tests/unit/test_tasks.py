@@ -20,6 +20,7 @@ from storm_py import (
 from storm_py.api.tuples import TupleContext
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.calls import Calls
+from storm_py.engine.port import Watch
 from storm_py.engine.reports import Reports
 from storm_py.engine.tasks import BoltTask, SpoutTask, UserError
 from storm_py.wire.control import ErrorReport
@@ -46,7 +47,7 @@ class Made:
             Reports(plan.conf, clock, self.reports.append),
             None,
             clock,
-            Calls(lambda: None),
+            Calls(Watch()),
         )
 
 

@@ -132,14 +132,14 @@ class RefusingBolt(BaseBasicBolt):
 
 
 class HangingBolt(BaseRichBolt):
-    """Never returns from the first tuple after the file exists."""
+    """Does not return from a tuple while the file exists."""
 
     def __init__(self, sign: str) -> None:
         self.sign = sign
 
     def execute(self, tup: Tuple) -> None:
         while os.path.exists(self.sign):
-            time.sleep(3600)
+            time.sleep(0.01)
 
 
 class ChattyBolt(BaseRichBolt):

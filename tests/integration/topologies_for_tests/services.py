@@ -31,7 +31,7 @@ from storm_py import (
 
 from .failing import first_time
 from .flows import GatedSpout, NumberSpout, Relay, Sink
-from .reporting import report
+from .reporting import report, whereabouts
 
 #: Milliseconds that a tuple takes in a slow bolt.
 SLOW_MS = 10
@@ -186,10 +186,13 @@ class ReportingConsumer(MetricsConsumer):
         self, conf: Mapping[str, Any], registration_argument: Any, context: TopologyContext
     ) -> None:
         self.argument = registration_argument
+        self.context = context
         self.sums: Counter[str] = Counter()
         self.buckets: Counter[str] = Counter()
 
     def handle_data_points(self, task_info: TaskInfo, data_points: Sequence[DataPoint]) -> None:
+        if not self.sums:
+            report("consuming", **whereabouts(self.context))
         for point in data_points:
             name = f"{task_info.src_component_id} {point.name}"
             value: Any = point.value
