@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.unit import test_mistakes as table
-from tests.unit.test_mistakes import BASE, FILE, Mistake, emitting
+from tests.mistakes import BASE, FILE, Mistake, check_mistake, emitting, user_code_forgotten
 
-user_code_is_forgotten = table.user_code_is_forgotten
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    with user_code_forgotten(tmp_path):
+        yield
 
 
 def opening(*lines: str) -> str:
@@ -170,4 +177,4 @@ MISTAKES = [
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.id)
 def test_mistake_gets_a_clear_message(mistake: Mistake) -> None:
-    table.test_mistake_gets_a_clear_message(mistake)
+    check_mistake(mistake)

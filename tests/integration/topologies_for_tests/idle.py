@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -41,6 +42,24 @@ class IdleSpout(BaseRichSpout):
         report("idle", calls=self.calls, secs=time.monotonic() - self.began)
 
 
+class BlockedSpout(IdleSpout):
+    """Does not return from `next_tuple` while the file exists; ends its input after that."""
+
+    def __init__(self, sign: str) -> None:
+        self.sign = sign
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        super().open(conf, context, collector)
+        self.collector = collector
+
+    def next_tuple(self) -> None:
+        while os.path.exists(self.sign):
+            time.sleep(0.01)
+        self.collector.end_of_input()
+
+
 class Listener(BaseBasicBolt):
     """Hears nothing."""
 
@@ -48,9 +67,9 @@ class Listener(BaseBasicBolt):
         report("heard", values=tup.values)
 
 
-def idle() -> TopologyBuilder:
+def idle(spout: IdleSpout | None = None) -> TopologyBuilder:
     """One of each."""
     builder = TopologyBuilder()
-    builder.set_spout("idle", IdleSpout())
+    builder.set_spout("idle", spout or IdleSpout())
     builder.set_bolt("listener", Listener()).shuffle_grouping("idle")
     return builder
