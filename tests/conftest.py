@@ -20,6 +20,8 @@ from tests.helpers import (
     threads_since,
 )
 
+pytest_plugins = ["tests.mistakes"]
+
 LEAK_TIMEOUT_SECS = 5.0
 """How long what a test stopped may take to be gone: the kernel and joined threads need a moment."""
 

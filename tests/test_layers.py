@@ -62,9 +62,10 @@ LAYERS = {
     "cli": Layer("storm_py api local inline run wire loader config errors constants", "click rich"),
     "storm_py": Layer("api config errors constants metrics"),
     "__main__": Layer("cli"),
-    # programs beside the package: public names only
-    "topologies": Layer("storm_py"),
-    "benchmarks": Layer("storm_py", "*"),
+    # written as users write: public names only
+    "spouts": Layer("storm_py"),
+    "topologies": Layer("storm_py spouts"),
+    "benchmarks": Layer("storm_py spouts", "*"),
 }
 
 PURE = {"api", "core", "wire", "run", "engine"}

@@ -74,6 +74,37 @@ def test_word_count_verify_finds_a_wrong_count(tmp_path: Path) -> None:
     assert "'cow' 2 instead of 1" in done.stderr
 
 
+def test_rolling_top_words_ranks_by_ticks_and_verifies_the_whole_text(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text(TEXT * 100)
+    (tmp_path / "two.txt").write_text(TEXT * 100)
+    options = ["--input", str(tmp_path), "--window", "2", "--emit", "1", "--rate", "200"]
+    program = "topologies/rolling_top_words.py"
+    done = local(program, "--workers", "2", "--", *options, "--top", "2", "--verify")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^just now: the \d+ \w+ \d+$", done.stdout, re.MULTILINE)
+    assert "1,600 words; the top 2 of all:\n         600  the\n         200  cow" in done.stdout
+    assert "verified: the top 2 equal those of a plain single-process count" in done.stdout
+
+
+def test_rolling_top_words_verify_finds_a_wrong_count(tmp_path: Path) -> None:
+    program = tmp_path / "tampered.py"
+    program.write_text(
+        "from storm_py.topologies import rolling_top_words\n"
+        "class Liar(rolling_top_words.TotalRankingsBolt):\n"
+        "    def end_of_input(self, collector):\n"
+        "        self.totals['the'] += 1\n"
+        "        super().end_of_input(collector)\n"
+        "rolling_top_words.TotalRankingsBolt = Liar\n"
+        "topology = rolling_top_words.topology\n"
+    )
+    text = tmp_path / "text.txt"
+    text.write_text(TEXT)
+    done = local(str(program), "--inline", "--", "--input", str(text), "--verify")
+    assert done.returncode == 1
+    assert "verification failed: the top of 8 words is [('the', 3)" in done.stderr
+    assert "8 were counted: [('the', 4)" in done.stderr
+
+
 def test_exclamation_runs_to_its_end(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     done = local("topologies/exclamation.py", "--json", str(result), "--", "--words", "1000")

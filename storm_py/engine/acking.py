@@ -15,7 +15,7 @@ from typing import Final
 from storm_py.api.tuples import TrackedTuple, Tuple
 from storm_py.core.batching import OpenBatch, Root
 from storm_py.core.roots import ID_BITS, RandomBits, spout_task
-from storm_py.errors import EmitError
+from storm_py.errors import EmitError, a_type
 from storm_py.wire.acks import AckRecords
 from storm_py.wire.frames import Tracking
 
@@ -41,6 +41,7 @@ class Acks:
     def ack(self, tup: Tuple) -> None:
         """The collector's ack."""
         if not isinstance(tup, TrackedTuple):
+            _check_tuple(tup, "ack")
             return
         root = tup.root
         if isinstance(root, int):
@@ -55,16 +56,17 @@ class Acks:
 
     def fail(self, tup: Tuple) -> None:
         """The collector's fail."""
-        self.fails.extend(self._roots(tup, "failed"))
+        self.fails.extend(self._roots(tup, "fail", "failed"))
         if isinstance(tup, TrackedTuple):
             tup.root = None
 
     def reset_timeout(self, tup: Tuple) -> None:
         """The collector's reset_timeout."""
-        self.resets.extend(self._roots(tup, "renewed"))
+        self.resets.extend(self._roots(tup, "reset_timeout", "renewed"))
 
-    def _roots(self, tup: Tuple, verb: str) -> list[int]:
+    def _roots(self, tup: Tuple, call: str, verb: str) -> list[int]:
         if not isinstance(tup, TrackedTuple):
+            _check_tuple(tup, call)
             return []
         if tup.root is None:
             raise _answered(tup, verb)
@@ -166,6 +168,14 @@ def anchor_list(anchors: object) -> list[TrackedTuple]:
         if isinstance(anchor, TrackedTuple) and anchor.root is None:
             raise _answered(anchor, "used as an anchor")
     return [anchor for anchor in given if isinstance(anchor, TrackedTuple)]
+
+
+def _check_tuple(tup: object, call: str) -> None:
+    """An untracked tuple has nobody to tell; what is no tuple at all is a mistake."""
+    if not isinstance(tup, Tuple):
+        raise EmitError(
+            f"{call} got {a_type(tup)}; expected the input tuple that execute was given"
+        )
 
 
 def _answered(tup: Tuple, verb: str) -> EmitError:

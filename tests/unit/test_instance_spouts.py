@@ -160,6 +160,15 @@ class TestSpinning:
         instance.spins()
         assert instance.done() == [("ack", "a"), ("ack", 0)]
 
+    def test_answers_come_behind_next_tuple_and_not_during_it(self) -> None:
+        def act(spout: Any) -> None:
+            spout.collector.emit([1], msg_id=spout.count)
+            spout.recorder.add("emitted", spout.count)
+
+        instance = words(act, plan=UNTRACKED)
+        instance.spins()
+        assert instance.done()[:2] == [("emitted", 1), ("ack", 1)]
+
     def test_a_spout_that_raises(self) -> None:
         def act(spout: Any) -> None:
             emit_count(spout)

@@ -5,15 +5,11 @@ Each row goes through the real command, in one thread; the traceback is the user
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from click.testing import CliRunner
 
-import storm_py
-from storm_py.cli import main
+from tests.mistakes import Mistake, check_mistake
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 FLOW = """\
 import threading
@@ -116,32 +112,14 @@ MISTAKES: dict[str, tuple[str, int, bool, tuple[str, ...]]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def user_code_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    yield
-    sys.modules.pop("flow", None)
-
-
 @pytest.mark.parametrize(
     ("text", "code", "traceback", "fragments"), MISTAKES.values(), ids=MISTAKES
 )
 def test_a_mistake_gets_a_clear_message(
     text: str, code: int, traceback: bool, fragments: tuple[str, ...]
 ) -> None:
-    Path("flow.py").write_text(text, encoding="utf-8")
-    result = CliRunner().invoke(main, ["local", "flow.py", "--inline"])
-    assert result.exit_code == code, result.output
-    for fragment in fragments:
-        assert fragment in result.stderr
-    assert ("Traceback" in result.stderr) is traceback, result.stderr
-    for frame in (str(Path(storm_py.__file__).parent), "<storm-py"):
-        assert frame not in result.stderr  # nobody looks for a mistake in there
-    assert result.stdout == ""
+    check_mistake(Mistake("", fragments, text=text, code=code, traceback=traceback))
 
 
 def test_the_good_file_is_good() -> None:
-    Path("flow.py").write_text(flow(returned="builder, {}"), encoding="utf-8")
-    result = CliRunner().invoke(main, ["local", "flow.py", "--inline"])
-    assert (result.exit_code, result.stdout) == (0, ""), result.output
+    check_mistake(Mistake("", (), text=flow(returned="builder, {}"), code=0))

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from tests.unit import test_mistakes as table
-from tests.unit.test_mistakes import BASE, FILE, Mistake, emitting
+from tests.mistakes import BASE, FILE, Mistake, check_mistake, emitting
 
-user_code_is_forgotten = table.user_code_is_forgotten
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def opening(*lines: str) -> str:
@@ -170,4 +169,4 @@ MISTAKES = [
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.id)
 def test_mistake_gets_a_clear_message(mistake: Mistake) -> None:
-    table.test_mistake_gets_a_clear_message(mistake)
+    check_mistake(mistake)

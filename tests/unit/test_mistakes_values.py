@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit import test_mistakes
-from tests.unit.test_mistakes import FILE, NUMBERS, Mistake, building, emitting
+from tests.mistakes import FILE, NUMBERS, Mistake, building, check_mistake, emitting
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 CASH = """
 class Cash:
@@ -140,15 +141,12 @@ MISTAKES = [
 ]
 
 
-user_code_is_forgotten = pytest.fixture(autouse=True)(test_mistakes.forget_user_code)
-
-
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.id)
 def test_mistake_gets_a_clear_message(mistake: Mistake) -> None:
-    test_mistakes.test_mistake_gets_a_clear_message(mistake)
+    check_mistake(mistake)
 
 
 def test_a_good_serializer_is_good() -> None:
     """Otherwise rows might fail for a reason that is none of theirs."""
     good = Mistake("", (), text=cash(), args=(FILE, "--inline", "-c", REGISTERED), code=0)
-    test_mistakes.test_mistake_gets_a_clear_message(good)
+    check_mistake(good)
