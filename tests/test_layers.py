@@ -34,7 +34,8 @@ LAYERS = {
     "errors": Layer(),
     "constants": Layer(),
     "imports": Layer("errors"),
-    "config": Layer("errors constants imports"),
+    "config_keys": Layer("imports"),
+    "config": Layer("errors imports config_keys"),
     # pure
     "api": Layer("errors constants config"),
     "core": Layer("api errors constants"),
