@@ -102,10 +102,14 @@ class Config(dict[str, Any]):
         """Add a consumer to ``topology.metrics.consumer.register``.
 
         ``consumer`` is a subclass of ``MetricsConsumer`` that can be imported, or its
-        ``package.module:Class``; ``argument`` is plain data that its ``prepare`` gets.
+        ``package.module:Class``; ``argument`` is plain data that its ``prepare`` gets. ConfigError
+        if a class has no such name.
         """
         if isinstance(consumer, type):
-            consumer = f"{consumer.__module__}:{consumer.__qualname__}"
+            try:
+                consumer = path_of(consumer)
+            except NotImportable as error:
+                raise ConfigError(f"register_metrics_consumer: {error}") from error
         registered = self.get(self.TOPOLOGY_METRICS_CONSUMER_REGISTER) or []
         added = {"class": consumer, "argument": argument, "parallelism.hint": parallelism_hint}
         self[self.TOPOLOGY_METRICS_CONSUMER_REGISTER] = [*registered, added]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from .imports import name_serializers
+from .imports import is_path, name_serializers
 
 __all__ = ["KEYS", "Key"]
 
@@ -63,9 +63,9 @@ def _or_none(check: _Check) -> _Check:
     return f"{expected}, or null", lambda value: value is None or accepts(value)
 
 
-def _strings() -> _Check:
+def _paths() -> _Check:
     def accepts(value: object) -> bool:
-        return isinstance(value, list) and all(isinstance(each, str) and each for each in value)
+        return isinstance(value, list) and all(map(is_path, value))
 
     return "a list of names, each package.module:Class", accepts
 
@@ -76,8 +76,8 @@ def _consumers() -> _Check:
     def is_consumer(value: object) -> bool:
         if not isinstance(value, dict) or not keys.issuperset(value):
             return False
-        name, hint = value.get("class"), value.get("parallelism.hint", 1)
-        return isinstance(name, str) and bool(name) and type(hint) is int and hint >= 1
+        hint = value.get("parallelism.hint", 1)
+        return is_path(value.get("class")) and type(hint) is int and hint >= 1
 
     def accepts(value: object) -> bool:
         return isinstance(value, list) and all(map(is_consumer, value))
@@ -199,7 +199,7 @@ _ALL_KEYS: Final = (
     _key(
         "topology.auto.task.hooks",
         None,
-        _or_none(_strings()),
+        _or_none(_paths()),
         "",
         "Task hooks for every task: classes that can be imported where the topology runs and are "
         "made without arguments.",

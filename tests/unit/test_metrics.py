@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from storm_py import (
     Config,
+    ConfigError,
     Counter,
     CountMetric,
     DataPoint,
@@ -362,3 +363,11 @@ def test_registering_a_consumer() -> None:
         {"class": CONSUMER, "argument": {"a": 1}, "parallelism.hint": 2},
         {"class": "package.module:Other", "argument": None, "parallelism.hint": 1},
     ]
+
+
+def test_a_consumer_that_no_other_process_finds_is_refused() -> None:
+    class Local(MetricsConsumer):
+        pass
+
+    with pytest.raises(ConfigError, match=r"^register_metrics_consumer: .*Local is defined inside"):
+        Config().register_metrics_consumer(Local)
