@@ -70,6 +70,7 @@ class Config(dict[str, Any]):
     STORM_PY_STUCK_SECS: Final = "storm_py.stuck.secs"
     STORM_PY_FALL_BACK_ON_PICKLE: Final = "storm_py.fall.back.on.pickle"
     STORM_PY_SERIALIZERS: Final = "storm_py.serializers"
+    STORM_PY_LOCAL_MAX_FAILURES: Final = "storm_py.local.max.failures"
     STORM_PY_DRAIN_TIMEOUT_SECS: Final = "storm_py.drain.timeout.secs"
 
     def set_num_workers(self, workers: int) -> None:

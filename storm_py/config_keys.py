@@ -337,6 +337,14 @@ _ALL_KEYS: Final = (
         "topology.kryo.register",
     ),
     _key(
+        "storm_py.local.max.failures",
+        10,
+        _or_none(_integer(1)),
+        "failures",
+        "How often in a row a task of a local run may raise before the run is given up; null for "
+        "any number. In a row are failures with less than 15 s between them.",
+    ),
+    _key(
         "storm_py.drain.timeout.secs",
         30,
         _number(0, 86_400),
