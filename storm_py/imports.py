@@ -11,12 +11,13 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard, TypeVar
 
-from .errors import a_type
+from .errors import ConfigError, a_type, did_you_mean
 
-#: What `path_of` makes and `resolve` takes.
-PATTERN: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_T = TypeVar("_T")
+
+_PATTERN: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 #: Classes that msgpack packs by itself: a serializer for one of them would never be called.
 _PACKED_NATIVELY: Final = frozenset(
@@ -26,6 +27,11 @@ _PACKED_NATIVELY: Final = frozenset(
 
 class NotImportable(ValueError):
     """Raised when something has no import path or a path leads nowhere; the text says why."""
+
+
+def is_path(value: object) -> TypeGuard[str]:
+    """Whether this is written as a path is; it may lead nowhere."""
+    return isinstance(value, str) and _PATTERN.fullmatch(value) is not None
 
 
 def path_of(thing: object) -> str:
@@ -52,7 +58,7 @@ def path_of(thing: object) -> str:
 
 def resolve(path: str) -> object:
     """What a path leads to, or NotImportable; imports its module if that is not loaded yet."""
-    if not PATTERN.fullmatch(path):
+    if not is_path(path):
         raise NotImportable(f"{path!r:.80} is no import path; expected package.module:Name")
     module, _, names = path.partition(":")
     if module == "__main__":
@@ -71,7 +77,22 @@ def resolve(path: str) -> object:
         try:
             found = getattr(found, name)
         except AttributeError:
-            raise NotImportable(f"the module {module} has no {names}") from None
+            hint = did_you_mean(name, dir(found))
+            raise NotImportable(f"the module {module} has no {names}{hint}") from None
+    return found
+
+
+def find_class(path: str, base: type[_T], key: str) -> type[_T]:
+    """The class that a path leads to, a subclass of `base`; for the value of a configuration key.
+
+    Raises ConfigError that names key, path and what is there instead.
+    """
+    try:
+        found = resolve(path)
+    except NotImportable as error:
+        raise ConfigError(f"{key} names {path!r}, but {error}") from error
+    if not isinstance(found, type) or not issubclass(found, base):
+        raise ConfigError(f"{key} names {path!r}, {a_type(found)}; expected a {base.__name__}")
     return found
 
 
@@ -85,7 +106,7 @@ def name_serializers(value: object) -> bool:
     for paths in value:
         if not isinstance(paths, list) or len(paths) != 3:
             return False
-        if not all(isinstance(path, str) and PATTERN.fullmatch(path) for path in paths):
+        if not all(map(is_path, paths)):
             return False
     return len({paths[0] for paths in value}) == len(value)
 

@@ -348,8 +348,7 @@ class OutputTails:
     def __init__(self, logs: Path, plan: PhysicalPlan, observer: Observer) -> None:
         self._observer = observer
         self._paths = {
-            f"{e.component_id} (task {e.tasks[0]})": log_files(logs, plan, e)[0]
-            for e in plan.executors
+            f"{e.component_id} (task {e.tasks[0]})": log_files(logs, e)[0] for e in plan.executors
         }
         # A folder given with --log-dir may hold the output of an earlier run.
         self._offsets = {

@@ -20,7 +20,7 @@ from tests.helpers import (
     threads_since,
 )
 
-pytest_plugins = ["tests.mistakes"]
+pytest_plugins = ["tests.mistakes", "tests.projects"]
 
 LEAK_TIMEOUT_SECS = 5.0
 """How long what a test stopped may take to be gone: the kernel and joined threads need a moment."""

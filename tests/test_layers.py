@@ -34,9 +34,10 @@ LAYERS = {
     "errors": Layer(),
     "constants": Layer(),
     "imports": Layer("errors"),
-    "config": Layer("errors constants imports"),
+    "config_keys": Layer("imports"),
+    "config": Layer("errors imports config_keys"),
     # pure
-    "api": Layer("errors constants config"),
+    "api": Layer("errors constants config imports"),
     "core": Layer("api errors constants"),
     "wire": Layer("api.tuples errors constants imports", "msgpack numpy"),
     "run": Layer("wire"),
@@ -101,7 +102,7 @@ def source_files(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def layer_of(module: str) -> str:
-    """`storm_py.core.x` -> `core`, `storm_py` -> `storm_py`, `benchmarks.x` -> `benchmarks`."""
+    """`storm_py.core.plan` -> `core`, `storm_py` -> `storm_py`, `benchmarks.x` -> `benchmarks`."""
     top, _, rest = module.partition(".")
     return rest.partition(".")[0] if top == "storm_py" and rest else top
 

@@ -116,7 +116,7 @@ class ComponentDeclarer:
 
     def add_configurations(self, conf: Mapping[str, object]) -> Self:
         """Set several configuration keys; raises as ``add_configuration``."""
-        self._draft.config.update(checked_config(self._draft.label, conf))
+        self._draft.config.update(component_config(self._draft.label, conf))
         return self
 
     def set_num_tasks(self, num_tasks: int) -> Self:
@@ -324,7 +324,7 @@ def check_grouping(where: str, grouping: Grouping) -> None:
 
 
 def checked_config(label: str, conf: object) -> dict[str, object]:
-    """Return a copy of a component's configuration; InvalidTopologyException if it is not valid."""
+    """Return a copy of a configuration; InvalidTopologyException if it is not valid."""
     if not isinstance(conf, Mapping):
         raise InvalidTopologyException(
             f"{label}: configuration is {a_type(conf)}; expected a dict of key to value"
@@ -333,11 +333,6 @@ def checked_config(label: str, conf: object) -> dict[str, object]:
         config.validate(conf)
     except ConfigError as error:
         raise InvalidTopologyException(f"{label}: {error}") from error
-    for key in sorted(_TOPOLOGY_WIDE.intersection(conf)):
-        raise InvalidTopologyException(
-            f"{label}: {key} cannot be set for one component, since all that exchange tuples have "
-            "to agree on it; set it for the topology"
-        )
     for key, value in conf.items():
         try:
             json.dumps(value)  # as it travels to the processes that run the component
@@ -346,3 +341,14 @@ def checked_config(label: str, conf: object) -> dict[str, object]:
                 f"{label}: {key} is {value!r}; expected a value that JSON knows ({error})"
             ) from error
     return dict(conf)
+
+
+def component_config(label: str, conf: object) -> dict[str, object]:
+    """The same for one component, which may not set what all components have to agree on."""
+    checked = checked_config(label, conf)
+    for key in sorted(_TOPOLOGY_WIDE.intersection(checked)):
+        raise InvalidTopologyException(
+            f"{label}: {key} cannot be set for one component, since all that exchange tuples have "
+            "to agree on it; set it for the topology"
+        )
+    return checked

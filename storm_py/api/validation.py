@@ -20,7 +20,7 @@ from .component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
 from .declarers import (
     ComponentDraft,
     OutputFieldsDeclarer,
-    checked_config,
+    component_config,
     is_positive_int,
 )
 from .grouping import CustomStreamGrouping, Grouping, GroupingKind
@@ -171,7 +171,7 @@ def component_configuration(draft: ComponentDraft) -> dict[str, object]:
     """Return the checked configuration that the component brings along, empty if none."""
     returned = _call_hook(draft, "get_component_configuration")
     label = f"{draft.label}, get_component_configuration"
-    return {} if returned is None else checked_config(label, returned)
+    return {} if returned is None else component_config(label, returned)
 
 
 def _call_hook(draft: ComponentDraft, name: str, *args: object) -> object:

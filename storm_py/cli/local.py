@@ -131,7 +131,7 @@ def local(
     if log_dir is not None:
         _check_log_dir(log_dir)
 
-    from storm_py.api.imports import check_imports
+    from storm_py.api.registered import check_registered
     from storm_py.api.spec import apply_limits
     from storm_py.loader import load
 
@@ -139,7 +139,7 @@ def local(
     conf = configuration(loaded.conf, command_line)
     conf[Config.TOPOLOGY_NAME] = conf[Config.TOPOLOGY_NAME] or loaded.name
     limited = apply_limits(loaded.topology, conf)
-    check_imports(conf)
+    check_registered(conf)
 
     from .display import choose
 

@@ -4,7 +4,7 @@ A key's canonical encoding depends on its value alone - not on PYTHONHASHSEED, n
 a set, not on the process. Values that Python calls equal encode equally (1, 1.0, True, Decimal(1)
 and numpy's ones agree), so a cache keyed by the value gives the same answer warm or cold. The hash
 chooses one of a fixed number of *key groups*, and a group belongs to a task: state can be split
-anew later without touching the hash. Pure; the generated emit in `storm_py.engine.emitters` caches
+anew later without touching the hash. Pure; `storm_py.engine.keyed` remembers for the generated emit
 what this module decides.
 """
 
@@ -329,7 +329,3 @@ _EQUAL: Final[tuple[type, ...]] = (*_LEAVES, tuple, list, set, frozenset, dict)
 
 #: The keys of a topology that registers nothing.
 PLAIN: Final = Keys()
-
-canonical = PLAIN.canonical
-key_hash = PLAIN.hash
-group_of = PLAIN.group_of

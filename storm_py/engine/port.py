@@ -1,4 +1,7 @@
-"""Port: what an instance core needs of its driver while user code runs."""
+"""Port: what an instance core needs of its driver while user code runs. Pure.
+
+The drivers are `storm_py.runtime.instance`, in a process, and `storm_py.single`, in memory.
+"""
 
 from __future__ import annotations
 

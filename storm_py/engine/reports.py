@@ -1,4 +1,7 @@
-"""Reports: errors on their way to the operator, those of `report_error` throttled. Pure."""
+"""Reports: errors on their way to the operator, those of `report_error` throttled.
+
+`storm_py.core.throttle` counts; what is shown leaves through the driver's port. Pure.
+"""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from storm_py.api.context import TopologyContext
-from storm_py.api.hooks import BaseTaskHook
-from storm_py.api.imports import find_class
+from storm_py.api.registered import hook_class
 from storm_py.api.tuples import Tuple
 from storm_py.config import Config
 from storm_py.constants import RESERVED_PREFIX
@@ -142,6 +141,7 @@ class RunningTask:
             batcher,
             lambda batch: due(batch, task),
             settings.max_frame_bytes,
+            settings.codec,
         )
         self._hooked = False
         self._services = TaskServices(
@@ -175,8 +175,7 @@ class RunningTask:
         raise NotImplementedError
 
     def _add_auto_hook(self, path: str) -> None:
-        hook = find_class(path, BaseTaskHook, Config.TOPOLOGY_AUTO_TASK_HOOKS)()
-        self._services.add_task_hook(self.context, hook)
+        self._services.add_task_hook(self.context, hook_class(path)())
 
     def _install_hooks(self) -> None:
         """There is a hook: from now on the collector's methods are those that call hooks."""

@@ -1,4 +1,7 @@
-"""TaskServices: what a running task offers user code through its `TopologyContext`. Pure."""
+"""TaskServices: what a running task offers user code through its `TopologyContext`.
+
+User code sees `storm_py.api.context` alone; here is who does what that one promises. Pure.
+"""
 
 from __future__ import annotations
 

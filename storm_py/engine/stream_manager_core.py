@@ -31,8 +31,6 @@ from .trees import Results, Trees
 #: A message to send: (on the data socket?, peer, bytes).
 Send = tuple[bool, str, bytes]
 
-_HEADER_SIZE = frames.FRAME_HEADER.size
-
 
 def instance_peer(executor: int) -> str:
     """The peer name of an instance."""

@@ -15,8 +15,8 @@ from storm_py.api.collector import OutputCollector
 from storm_py.api.component import BaseRichBolt
 from storm_py.api.context import TopologyContext
 from storm_py.api.grouping import Grouping, GroupingKind
-from storm_py.api.imports import find_class
-from storm_py.api.metrics import DataPoint, MetricsConsumer, TaskInfo
+from storm_py.api.metrics import DataPoint, TaskInfo
+from storm_py.api.registered import consumer_class
 from storm_py.api.spec import ComponentSpec, StormTopology, StreamInfo
 from storm_py.api.tuples import Fields, GlobalStreamId, Tuple
 from storm_py.config import Config
@@ -34,8 +34,7 @@ class MetricsConsumerBolt(BaseRichBolt):
         self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector
     ) -> None:
         """Make the consumer."""
-        key = Config.TOPOLOGY_METRICS_CONSUMER_REGISTER
-        self._consumer: MetricsConsumer = find_class(self._path, MetricsConsumer, key)()
+        self._consumer = consumer_class(self._path)()
         self._consumer.prepare(conf, self._argument, context)
 
     def execute(self, tup: Tuple) -> None:

@@ -17,7 +17,7 @@ from storm_py.core.batching import Batcher, OpenBatch
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.ticker import Ticker
 from storm_py.errors import a_type
-from storm_py.wire.values import new_packer, pack_slowly
+from storm_py.wire.values import Codec
 
 from .user_code import UserError, call_user
 
@@ -33,6 +33,7 @@ class TaskMetrics:
         batcher: Batcher,
         flush: Callable[[OpenBatch], None],
         max_row_bytes: int,
+        codec: Codec,
     ) -> None:
         self._component = plan.task_to_component[task]
         self._task = task
@@ -42,7 +43,8 @@ class TaskMetrics:
         self._max_row_bytes = max_row_bytes
         self._metrics: dict[str, tuple[float, Metric]] = {}
         self._tickers: dict[float, Ticker] = {}
-        self._pack = new_packer()
+        self._codec = codec
+        self._pack = codec.packer()
         streams = plan.topology.components[self._component].streams
         self._stream = list(streams).index(METRICS_STREAM_ID) if METRICS_STREAM_ID in streams else 0
         targets = plan.targets(self._component).get(METRICS_STREAM_ID, ())
@@ -109,7 +111,7 @@ class TaskMetrics:
 
     def _row(self, values: list[object]) -> bytes:
         try:
-            row = pack_slowly(values, self._pack)
+            row = self._codec.pack_slowly(values, self._pack)
         except Exception as error:
             raise self._refused("cannot be serialised", error) from error
         if len(row) > self._max_row_bytes:

@@ -2,7 +2,8 @@
 
 Every call of user code goes through here, so that an exception always carries the component, the
 task and what was being called. `SpoutTask` and `BoltTask` hold what the instance core must know per
-task: how to run rows, whether the task has ended, and its outputs. Pure.
+task: how to run rows, whether the task has ended, and its outputs. What both have in common is in
+`storm_py.engine.running`. Pure.
 """
 
 from __future__ import annotations

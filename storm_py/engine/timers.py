@@ -1,4 +1,8 @@
-"""Timers: what an instance does by the clock - ticks, metrics, held back errors. Pure."""
+"""Timers: what an instance does by the clock - ticks, metrics, held back errors.
+
+Each knows when it is due (`storm_py.core.ticker`, `storm_py.core.throttle`); here is their order,
+and what waits while nothing may be emitted. Pure: the time is an argument.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Instance: the process of one executor - sockets and clock around an `InstanceCore`.
 
-Forked by `storm_py.runtime.fork_server`. It unpickles the component once per task, opens it, links
+Forked by `storm_py.runtime.fork_server`. It unpacks the component once per task, opens it, links
 itself to the stream manager that the worker names, and then does nothing but: take a message, let
 the core work, look at control when it is due, sleep in poll when there is nothing to do. An
 exception of user code is reported and ends this process only; the worker starts another.

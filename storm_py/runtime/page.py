@@ -1,4 +1,4 @@
-"""StatisticsPage: a few counters that an instance writes into shared memory, per frame.
+"""Page: a few counters that an instance writes into shared memory, per frame.
 
 The worker reads them without asking: heartbeats, statistics and "what was it doing when it died"
 cost no message, and a page outlives its writer. Each counter is one aligned 64-bit store, so a

@@ -24,7 +24,7 @@ from urllib.parse import quote
 import zmq
 
 from storm_py.config import Config
-from storm_py.core.plan import ExecutorPlan, PhysicalPlan
+from storm_py.core.plan import ExecutorPlan
 from storm_py.engine import worker_core as core
 from storm_py.engine.stuck import StuckWatch
 from storm_py.transport.zeromq import ChannelClient, ChannelServer, Context
@@ -47,7 +47,7 @@ REPORT_SECS = 0.25
 _LAST_REPORT_MS = 200
 
 
-def log_files(logs: Path, plan: PhysicalPlan, executor: ExecutorPlan) -> tuple[Path, Path]:
+def log_files(logs: Path, executor: ExecutorPlan) -> tuple[Path, Path]:
     """Where an instance's standard output and its log go."""
     port = str(6700 + executor.worker)
     # Cut, as a file's name may have 255 bytes; the task keeps it unique.
@@ -222,13 +222,13 @@ class Worker:
     def _cannot_start(self, executor: int, reason: str) -> control.ErrorReport:
         plan = self._executors[executor]
         message = f"died {core.STILLBORN} times before it was up, last: {reason}"
-        log = log_files(self._logs, self._plan, plan)[1]
+        log = log_files(self._logs, plan)[1]
         return control.ErrorReport(
             plan.component_id, plan.tasks[0], "start", message, last_words(log), True
         )
 
     def _start_instance(self, executor: int, incarnation: int) -> None:
-        out, err = log_files(self._logs, self._plan, self._executors[executor])
+        out, err = log_files(self._logs, self._executors[executor])
         out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         spec = InstanceSpec(
             str(self._folder.path), self._worker, self._incarnation, executor, incarnation

@@ -152,6 +152,12 @@ def test_good_values(name: str, value: object) -> None:
         ("topology.max.spout.pending", 0, "an integer of at least 1, or null"),
         ("topology.message.timeout.secs", 0, "an integer of at least 1"),
         ("topology.message.timeout.secs", 1.5, "an integer of at least 1"),
+        ("topology.auto.task.hooks", ["flow.Hook"], "a list of names, each package.module:Class"),
+        (
+            "topology.metrics.consumer.register",
+            [{"class": "flow.Consumer"}],
+            'a list of {"class": "package.module:Class"',
+        ),
         ("storm_py.batch.rows", 0, "from 1 to 65535"),
         ("storm_py.batch.bytes", 0, "at least 1"),
         ("storm_py.batch.delay.ms", 0.5, "a number from 1 to 1000"),

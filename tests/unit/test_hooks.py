@@ -317,10 +317,10 @@ class TestHooksThatRaise:
     @pytest.mark.parametrize(
         ("path", "message"),
         [
-            ("nowhere:Hook", "there is no module 'nowhere'"),
-            (f"{__name__}:Teling", "has no 'Teling'; did you mean 'Telling'?"),
+            ("nowhere:Hook", "the module nowhere cannot be imported (ModuleNotFoundError"),
+            (f"{__name__}:Teling", "has no Teling; did you mean 'Telling'?"),
             (f"{__name__}:adding", "a function; expected a BaseTaskHook"),
-            ("Telling", "expected package.module:Class"),
+            ("Telling", "is no import path; expected package.module:Name"),
         ],
     )
     def test_a_hook_of_the_configuration_that_is_none(self, path: str, message: str) -> None:

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from storm_py.core.keys import Keys, UnhashableKey, canonical
+from storm_py.core.keys import PLAIN, Keys, UnhashableKey
 from tests.strategies import all_values, frozen, hashables, members, numpy_scalars
 from tests.travel import travelled
 from tests.value_types import Bits, Cash, Coin, Colour, Level, Money, Name, Plain, Rights, Shade
 
+canonical = PLAIN.canonical
 keys = st.recursive(
     hashables | members | frozen | numpy_scalars,
     lambda inner: st.lists(inner, max_size=2).map(tuple) | st.builds(Money, st.integers(), inner),

@@ -22,14 +22,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storm_py.core.keys import (
-    UnhashableKey,
-    canonical,
-    group_of,
-    key_hash,
-    task_index,
-)
+from storm_py.core.keys import PLAIN, UnhashableKey, task_index
 from tests.strategies import hashables, row_values
+
+canonical, key_hash, group_of = PLAIN.canonical, PLAIN.hash, PLAIN.group_of
 
 
 class Level(enum.IntEnum):
@@ -241,7 +237,7 @@ class TestRefusals:
 
 PROGRAM = """
 import dataclasses, datetime, decimal, enum, fractions, uuid
-from storm_py.core.keys import key_hash
+from storm_py.core.keys import PLAIN
 
 class Colour(enum.Enum):
     RED = "red"
@@ -252,6 +248,7 @@ class Money:
     tags: frozenset
 
 words = ["storm", "heron", "\\ud800", "", "a" * 99, *map(str, range(50))]
+key_hash = PLAIN.hash
 print(key_hash(words), key_hash([set(words)]), key_hash([frozenset(words), "x"]))
 print(key_hash([dict.fromkeys(set(words))]), key_hash([{frozenset(words): set(map(len, words))}]))
 print(key_hash([Colour.RED]), key_hash([Money(5, frozenset(words))]), key_hash([{Colour.RED}]))

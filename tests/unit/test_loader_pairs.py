@@ -65,6 +65,12 @@ def test_nothing_is_set_by_default(definition: str) -> None:
     assert load(written(definition), []).conf == {}
 
 
+def test_what_a_component_may_not_set_is_for_the_topology_to_set() -> None:
+    written_conf = "{'storm_py.fall.back.on.pickle': True, 'storm_py.serializers': []}"
+    loaded = load(written(f"topology = built(), {written_conf}"), [])
+    assert loaded.conf == {"storm_py.fall.back.on.pickle": True, "storm_py.serializers": []}
+
+
 def test_the_configuration_is_a_copy() -> None:
     loaded = load(written("topology = built(), conf"), [])
     sys.modules["pairs"].conf["later"] = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from storm_py import (
     Config,
+    ConfigError,
     Counter,
     CountMetric,
     DataPoint,
@@ -27,8 +29,9 @@ from storm_py import (
 from storm_py.core.plan import PhysicalPlan, dump_plan, load_plan, make_plan
 from storm_py.engine.system import MetricsConsumerBolt, system_topology, users_part
 from storm_py.engine.tasks import UserError
+from storm_py.wire import frames
 from storm_py.wire.control import Pressure
-from tests.builders import Data, End, Rows, bolt, plan_of, rows, spout
+from tests.builders import Data, End, Rows, bolt, plan_of, rows, settings_of, spout
 from tests.instance import Act, Instance, ScriptedBolt, ScriptedSpout, nothing
 
 numbers = st.floats(-1e12, 1e12).filter(lambda value: value == 0 or abs(value) > 1e-12)
@@ -101,10 +104,10 @@ CONSUMER = f"{__name__}:Consumer"
 STREAM = 1  # __metrics comes behind the declared one
 
 
-def metered_plan(*consumers: dict[str, object], workers: int = 1) -> PhysicalPlan:
+def metered_plan(*consumers: dict[str, object], workers: int = 1, **keys: object) -> PhysicalPlan:
     """count (task 1), lines (task 2), and the consumers behind them."""
     plan = plan_of(spout("lines", "word"), bolt("count", "lines", "word"))
-    conf: dict[str, Any] = dict(plan.conf)
+    conf: dict[str, Any] = {**plan.conf, **keys}
     conf[Config.TOPOLOGY_METRICS_CONSUMER_REGISTER] = list(consumers)
     topology = system_topology(plan.topology, conf)
     return make_plan(plan.topology_id, topology, conf, workers)
@@ -283,6 +286,24 @@ class TestMistakes:
             at(instance, 60.0)
         assert str(raised.value).startswith(f"count (task 1), {where}: {message}")
 
+    def test_a_value_may_be_whatever_can_be_emitted(self) -> None:
+        class Gauging(ScriptedBolt):
+            def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+                context.register_gauge("gauge", lambda: Fraction(1, 3))
+
+        plan = metered_plan({"class": CONSUMER}, **{Config.STORM_PY_FALL_BACK_ON_PICKLE: True})
+        instance = Instance(plan, 1, Gauging).open()
+        instance.clock.now = 60.0
+        instance.core.tick(60.0)
+        instance.core.flush()
+        found = [
+            settings_of(plan).codec.unpack_rows(frames.decode_data(message, frame)[1])
+            for data, message in instance.port.sent
+            if data
+            for frame in frames.frames(message)
+        ]
+        assert found == [[[[6700, "count", 1, 0, 60], [["gauge", Fraction(1, 3)]]]]]
+
     def test_what_the_base_class_leaves_open(self) -> None:
         with pytest.raises(NotImplementedError, match="Metric does not define get_value_and_reset"):
             Metric().get_value_and_reset()
@@ -362,3 +383,11 @@ def test_registering_a_consumer() -> None:
         {"class": CONSUMER, "argument": {"a": 1}, "parallelism.hint": 2},
         {"class": "package.module:Other", "argument": None, "parallelism.hint": 1},
     ]
+
+
+def test_a_consumer_that_no_other_process_finds_is_refused() -> None:
+    class Local(MetricsConsumer):
+        pass
+
+    with pytest.raises(ConfigError, match=r"^register_metrics_consumer: .*Local is defined inside"):
+        Config().register_metrics_consumer(Local)

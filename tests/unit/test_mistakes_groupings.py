@@ -7,29 +7,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mistakes import Mistake, check_mistake
+from tests.mistakes import BASE, Mistake, check_mistake
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
-FLOW = """\
-import threading
-from storm_py import *
-
-class Numbers(BaseRichSpout):
-    def declare_output_fields(self, declarer):
-        declarer.declare("number", "parity")
-
-    def open(self, conf, context, collector):
-        self.collector = collector
-
-    def next_tuple(self):
-        self.collector.emit([1, "odd"])
-        self.collector.end_of_input()
-
-class Echo(BaseBasicBolt):
-    def execute(self, tup, collector):
-        pass
-
+FLOW = (
+    "import threading\n"
+    + BASE
+    + """\
 class Mine(CustomStreamGrouping):
     def __init__(self):
         {init}
@@ -46,6 +31,7 @@ def topology(args):
     builder.set_bolt("echo", Echo(), 2).custom_grouping("numbers", Mine())
     return {returned}
 """
+)
 
 
 def flow(

@@ -60,7 +60,7 @@ MISTAKES = [
     ),
     Mistake(
         "misspelt hook",
-        (f"{HOOKS} names 'flow:Eco', but flow has no 'Eco'", "did you mean 'Echo'?"),
+        (f"{HOOKS} names 'flow:Eco', but the module flow has no Eco", "did you mean 'Echo'?"),
         args=with_conf(HOOKS, ["flow:Eco"]),
     ),
     Mistake(
@@ -70,7 +70,7 @@ MISTAKES = [
     ),
     Mistake(
         "consumer in no module",
-        (f"{CONSUMERS} names 'flows:Deaf', but there is no module 'flows'",),
+        (f"{CONSUMERS} names 'flows:Deaf', but the module flows cannot be imported (Modul",),
         args=consumer("flows:Deaf"),
     ),
     Mistake(

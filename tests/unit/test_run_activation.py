@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from storm_py.engine.run_core import Note, TellWorker
 from storm_py.wire.control import Activate, Deactivate
-from tests.unit.test_run_core import Run, both, running
+from tests.runs import Run, both, running
 
 
 class TestActivation:

@@ -2,121 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from storm_py.engine.run_core import (
     FAILURES_APART_SECS,
     QUIET_REWAVE_SECS,
     REWAVE_SECS,
-    Action,
     Note,
-    RunCore,
     StartWorker,
     TellWorker,
 )
 from storm_py.engine.worker_core import BACKOFF_SECS, HEALTHY_SECS, newest_incarnation
 from storm_py.wire.control import (
     Activate,
-    Connect,
-    Control,
     Disconnect,
-    Ended,
-    ErrorReport,
-    Restarted,
     Stop,
-    StreamManagerDown,
     Wave,
-    WorkerReady,
-    WorkerUp,
 )
-from tests.builders import bolt, plan_of, spout
-
-#: count is executors 1 and 2 (workers 0 and 1), words executor 3 (worker 0)
-PLAN = plan_of(spout("words", "word"), bolt("count", "words", tasks=2), workers=2)
-
-
-def up(worker: int, incarnation: int = 1, manager: int = 1) -> WorkerUp:
-    return WorkerUp(worker, incarnation, 900, f"d{worker}", f"c{worker}", manager)
-
-
-def meet(worker: int, other: int, manager: int = 1) -> TellWorker:
-    """The order to a worker to connect to another one's stream manager."""
-    return TellWorker(worker, Connect(f"s{other}", manager, f"d{other}", f"c{other}"))
-
-
-def both(record: Control) -> list[Action]:
-    return [TellWorker(0, record), TellWorker(1, record)]
-
-
-class Run:
-    """A run in the hands of a test."""
-
-    def __init__(self) -> None:
-        self.core = RunCore(PLAN)
-        self.now = 0.0
-
-    @property
-    def phase(self) -> str:
-        return self.core.phase
-
-    def _checked(self, actions: list[Action]) -> list[Action]:
-        self.core.check()
-        return actions
-
-    def start(self) -> list[Action]:
-        return self._checked(self.core.start(self.now))
-
-    def up(self, worker: int, incarnation: int = 1, manager: int = 1) -> list[Action]:
-        return self._checked(self.core.worker_up(up(worker, incarnation, manager)))
-
-    def ready(self, worker: int, incarnation: int = 1) -> list[Action]:
-        return self._checked(self.core.worker_ready(WorkerReady(worker, incarnation), self.now))
-
-    def restarted(self, role: str, executor: int) -> list[Action]:
-        record = Restarted(0, role, executor, 2, "signal 9")
-        return self._checked(self.core.restarted(record, self.now))
-
-    def ended(self, wave: int, *executors: int, failed: bool = False) -> list[Action]:
-        actions: list[Action] = []
-        for executor in executors:
-            actions += self._checked(self.core.ended(Ended(executor, 1, wave, failed), self.now))
-        return actions
-
-    def died(self, worker: int) -> list[Action]:
-        return self._checked(self.core.worker_died(worker, "signal 9", self.now))
-
-    def drain(self) -> list[Action]:
-        return self._checked(self.core.drain())
-
-    def error(self, fatal: bool = True) -> list[Action]:
-        record = ErrorReport("count", 1, "prepare", "no", "", fatal)
-        return self._checked(self.core.failed_to_run(record, self.now))
-
-    def stream_manager_down(self, worker: int, manager: int, incarnation: int = 1) -> list[Action]:
-        record = StreamManagerDown(worker, incarnation, manager)
-        return self._checked(self.core.stream_manager_down(record))
-
-    def tick(self, now: float) -> list[Action]:
-        self.now = now
-        return self._checked(self.core.tick(now))
-
-
-def running() -> Run:
-    run = Run()
-    run.start()
-    for worker in (0, 1):
-        run.up(worker)
-    run.ready(0)
-    assert run.ready(1) == both(Activate())
-    return run
-
-
-def notes(actions: Sequence[Action]) -> list[str]:
-    return [action.text for action in actions if isinstance(action, Note)]
+from tests.runs import Run, both, meet, notes, running
 
 
 class TestWithoutAccidents:
@@ -336,71 +239,3 @@ class TestDeadWorkers:
         assert run.ready(1) == []
         assert notes(run.restarted("instance", 2)) == ["count (task 2) was restarted: signal 9"]
         assert run.ended(1, 1) == run.drain() == run.tick(100.0) == []
-
-
-class World:
-    """Workers that do what they are told, but may die; markers may be lost with them."""
-
-    def __init__(self) -> None:
-        self.core = RunCore(PLAN)
-        self.now = 0.0
-        self.alive: dict[int, int] = {}
-        self.wave: dict[int, int] = {}
-        self.up: dict[int, int] = {}
-        self.stopped: set[int] = set()
-        self.perform(self.core.start(self.now))
-
-    def perform(self, actions: list[Action]) -> None:
-        self.core.check()
-        for action in actions:
-            if isinstance(action, StartWorker):
-                assert action.worker not in self.alive
-                self.alive[action.worker] = action.incarnation
-                self.wave[action.worker] = 1
-            elif isinstance(action, TellWorker) and action.worker in self.alive:
-                if isinstance(action.record, Wave):
-                    self.wave[action.worker] = action.record.wave
-                elif isinstance(action.record, Stop):
-                    self.stopped.add(action.worker)
-
-    def step(self, what: str, worker: int) -> None:
-        incarnation = self.alive.get(worker, 0)
-        self.now += 0.3
-        if what == "tick":
-            self.perform(self.core.tick(self.now))
-        elif incarnation and what == "die":
-            del self.alive[worker]
-            self.perform(self.core.worker_died(worker, "killed", self.now))
-        elif what == "up" and incarnation > self.up.get(worker, 0):
-            self.up[worker] = incarnation
-            self.perform(self.core.worker_up(up(worker, incarnation)))
-            self.perform(self.core.worker_ready(WorkerReady(worker, incarnation), self.now))
-        elif what == "restart" and incarnation and incarnation == self.up.get(worker):
-            record = Restarted(worker, "stream-manager", 0, 2, "killed")
-            self.perform(self.core.restarted(record, self.now))
-        elif what == "end" and incarnation and incarnation == self.up.get(worker):
-            for executor in PLAN.on_worker(worker):
-                self.perform(self.core.ended(Ended(executor.id, 1, self.wave[worker], False), 0.0))
-
-    def settle(self) -> None:
-        """Nothing dies any more."""
-        for _ in range(40):
-            for worker in (0, 1):
-                for what in ("tick", "up", "end") if worker not in self.stopped else ("die",):
-                    self.step(what, worker)
-
-
-steps = st.tuples(st.sampled_from(["tick", "die", "up", "restart", "end"]), st.integers(0, 1))
-
-
-@settings(max_examples=100)
-@given(st.lists(steps, max_size=25), st.booleans())
-def test_it_ends_once_nothing_dies(history: list[tuple[str, int]], drain: bool) -> None:
-    world = World()
-    for what, worker in history:
-        world.step(what, worker)
-    if drain:
-        world.perform(world.core.drain())
-    world.settle()
-    assert world.core.phase == "done"
-    assert world.alive == {}

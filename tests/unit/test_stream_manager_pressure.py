@@ -23,7 +23,6 @@ from tests.manager import (
 )
 
 FULL = words(n=HIGH)
-MORE = words(n=HIGH + 1)
 
 
 def pressured() -> Manager:

@@ -1,4 +1,4 @@
-"""Mistakes in how a bolt subscribes, one row each; the groupings that hold more than a name."""
+"""Mistakes in how a bolt subscribes to streams, one row each, and what is made of the rest."""
 
 from __future__ import annotations
 
@@ -8,32 +8,15 @@ from typing import Any
 import pytest
 
 from storm_py import (
-    BaseRichBolt,
-    BaseRichSpout,
     CustomStreamGrouping,
     Fields,
     GlobalStreamId,
     Grouping,
     GroupingKind,
     InvalidTopologyException,
-    OutputFieldsDeclarer,
     TopologyBuilder,
 )
-
-
-class Lines(BaseRichSpout):
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare("line", "number")
-        declarer.declare_stream("errors", "text")
-        declarer.declare_stream("chosen", "line", direct=True)
-
-    def next_tuple(self) -> None:
-        pass
-
-
-class Sink(BaseRichBolt):
-    def execute(self, tup: object) -> None:
-        pass
+from tests.lines import Lines, Sink
 
 
 class First(CustomStreamGrouping):
@@ -74,6 +57,65 @@ Mistake = Callable[[Any], object]
 """Gets the declarer of the bolt 'bolt'; typed Any, because mistakes break types as well."""
 
 MISTAKES: dict[str, tuple[Mistake, str]] = {
+    # any
+    "an unknown component": (
+        lambda d: d.shuffle_grouping("line"),
+        "bolt 'bolt' subscribes to 'line', which is no component of this topology; "
+        "it has: lines, bolt; did you mean 'lines'?",
+    ),
+    "an unknown stream": (
+        lambda d: d.shuffle_grouping("lines", "error"),
+        "bolt 'bolt' subscribes to stream 'error' of 'lines', which declares only: "
+        "default, errors, chosen; did you mean 'errors'?",
+    ),
+    "a component that is no str": (
+        lambda d: d.shuffle_grouping(Lines()),
+        "bolt 'bolt': component to subscribe to is a Lines; expected the component's id, a str",
+    ),
+    "a stream that is no str": (
+        lambda d: d.shuffle_grouping("lines", 1),
+        "bolt 'bolt': stream to subscribe to is an int; expected the stream's id, a str",
+    ),
+    "a stream subscribed to twice": (
+        lambda d: d.shuffle_grouping("lines").fields_grouping("lines", "line"),
+        "bolt 'bolt' subscribes twice to stream 'default' of 'lines', by shuffle and fields(line);",
+    ),
+    "an unknown field": (
+        lambda d: d.fields_grouping("lines", ["line", "nummer"]),
+        "bolt 'bolt' subscribes to stream 'default' of 'lines' by field 'nummer', which it does "
+        "not have; declared fields: line, number; did you mean 'number'?",
+    ),
+    "a field of another stream": (
+        lambda d: d.fields_grouping("lines", "text"),
+        "by field 'text', which it does not have; declared fields: line, number",
+    ),
+    "fields given one by one": (
+        lambda d: d.fields_grouping("lines", "line", "number"),
+        "subscribes to stream 'number' of 'lines', which declares only: default, errors, chosen; "
+        "'number' is one of its fields: give several fields as one list",
+    ),
+    "no field to group by": (
+        lambda d: d.fields_grouping("lines", []),
+        "bolt 'bolt': fields grouping on 'lines' names no field; name the fields that make the",
+    ),
+    "a repeated field to group by": (
+        lambda d: d.fields_grouping("lines", ["line", "line"]),
+        "bolt 'bolt', fields grouping on 'lines': field 'line' appears twice",
+    ),
+    "None to group by": (
+        lambda d: d.fields_grouping("lines", None),
+        "fields grouping on 'lines': None is no field name",
+    ),
+    "direct grouping on a stream that is not direct": (
+        lambda d: d.direct_grouping("lines"),
+        "bolt 'bolt' subscribes to stream 'default' of 'lines' by direct grouping, but the stream "
+        "is not direct; declare it with direct=True or choose another grouping",
+    ),
+    "regular grouping on a direct stream": (
+        lambda d: d.fields_grouping("lines", "line", "chosen"),
+        "bolt 'bolt' subscribes to stream 'chosen' of 'lines' by fields(line) grouping, but the "
+        "stream is direct; use direct_grouping or declare it without direct=True",
+    ),
     # partial key
     "partial key by an unknown field": (
         lambda d: d.partial_key_grouping("lines", ["line", "nummer"]),

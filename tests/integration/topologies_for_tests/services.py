@@ -12,7 +12,6 @@ from typing import Any
 from storm_py import (
     BaseBasicBolt,
     BaseRichBolt,
-    BaseRichSpout,
     BaseTaskHook,
     BasicOutputCollector,
     Config,
@@ -92,20 +91,13 @@ def ticking_slowly(gate: Path, total: int) -> TopologyBuilder:
     return builder
 
 
-class TrackedSpout(BaseRichSpout):
+class TrackedSpout(NumberSpout):
     """Emits 0 .. total-1 with message ids and reports how they were answered."""
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare("number", "key")
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        self.collector = collector
-        self.number = 0
+        super().open(conf, context, collector)
         self.answers: Counter[str] = Counter()
 
     def next_tuple(self) -> None:
