@@ -358,6 +358,14 @@ _ALL_KEYS: Final = (
         "topology.kryo.register",
     ),
     _key(
+        "storm_py.local.max.failures",
+        10,
+        _or_none(_integer(1)),
+        "failures",
+        "How often in a row a task of a local run may raise before the run is given up; null for "
+        "any number. In a row are failures with less than 15 s between them.",
+    ),
+    _key(
         "storm_py.drain.timeout.secs",
         30,
         _number(0, 86_400),
@@ -404,6 +412,7 @@ class Config(dict[str, Any]):
     STORM_PY_STUCK_SECS: Final = "storm_py.stuck.secs"
     STORM_PY_FALL_BACK_ON_PICKLE: Final = "storm_py.fall.back.on.pickle"
     STORM_PY_SERIALIZERS: Final = "storm_py.serializers"
+    STORM_PY_LOCAL_MAX_FAILURES: Final = "storm_py.local.max.failures"
     STORM_PY_DRAIN_TIMEOUT_SECS: Final = "storm_py.drain.timeout.secs"
 
     def set_num_workers(self, workers: int) -> None:

@@ -268,16 +268,18 @@ class LocalRun:
                 self._stats[record.executor] = record
             case control.WorkerUp():
                 self._perform(self._core.worker_up(record))
+            case control.StreamManagerDown():
+                self._perform(self._core.stream_manager_down(record))
             case control.WorkerReady():
                 self._perform(self._core.worker_ready(record, now))
             case control.Restarted():
                 self._perform(self._core.restarted(record, now))
             case control.Ended():
-                self._perform(self._core.ended(record))
+                self._perform(self._core.ended(record, now))
             case control.ErrorReport():
                 self._errors += 1
                 self._observer.error(record)
-                self._perform(self._core.failed_to_run(record))
+                self._perform(self._core.failed_to_run(record, now))
             case control.LogRecord():
                 self._observer.log(record.level, record.source, record.text)
             case _:

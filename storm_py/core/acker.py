@@ -114,13 +114,14 @@ class AckTracker:
                 renewed.append(root)
         return renewed
 
-    def fail_all(self) -> list[int]:
-        """Fail every open tree: some of its tuples may be lost, and nobody knows whose."""
-        failed = [root for bucket in self._buckets for root, seen in bucket.items() if seen & _INIT]
+    def fail_all(self) -> None:
+        """Fail every open tree: some of its tuples may be lost, and nobody knows whose.
+
+        Their spouts fail all that is pending, also the trees that have not been heard of here.
+        """
         for bucket in self._buckets:
+            self._failed += sum(1 for seen in bucket.values() if seen & _INIT)
             bucket.clear()
-        self._failed += len(failed)
-        return failed
 
     def rotate(self) -> None:
         """One message timeout has passed: forget what was not renewed for two more."""

@@ -14,8 +14,9 @@ while is *stalled*: whatever its rate was, it is pressured as soon as a few rows
 Between a word to a sender and its effect a fast sender emits thousands of rows: nothing for a fast
 task, minutes for a slow one. So a task is *limited* until its window is large: its senders may send
 it `START_ROWS`, and then as many rows as they are granted, each time anew. Grants share out the
-room that is left in the window, which grows at most twofold with each row that the task has proved
-it can finish. A task that is not limited costs its senders nothing until it is pressured.
+room that is left in the window, which grows by what the task has finished: while nobody knows yet
+that a bolt far behind is slow, no more waits before a relay than behind it. A task that is not
+limited costs its senders nothing until it is pressured.
 
 Pure: time is an argument; frames are opaque bytes. The composition with links and announcements is
 `storm_py.engine.stream_manager_core`.
@@ -33,7 +34,7 @@ INITIAL_ROWS: Final = 64
 #: Busy seconds over which the drain rate is averaged.
 RATE_MEMORY_SECS: Final = 0.25
 #: What a sender may send to a task before it has heard of it.
-START_ROWS: Final = 4
+START_ROWS: Final = 2
 #: A task whose window has this many rows is not limited: it finishes them in `window_secs`.
 FREE_ROWS: Final = 1024
 #: A task that has credited nothing for this long, though something is outstanding, is stalled...
@@ -205,7 +206,7 @@ class TaskQueue:
 
     @property
     def _allowed_rows(self) -> int:
-        return min(self.window_rows, max(START_ROWS, 2 * self._proven_rows))
+        return min(self.window_rows, START_ROWS + self._proven_rows)
 
     @property
     def pressured(self) -> bool:

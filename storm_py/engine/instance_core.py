@@ -196,6 +196,8 @@ class InstanceCore:
                 self._out.welcomed(ours)
             case control.Pressure() | control.Grant():
                 self._out.heed(record)
+            case control.FailPending():
+                self._fail_pending()
             case control.LinkBroken(session=ours):
                 if self._out.is_session(ours):
                     self.connect()

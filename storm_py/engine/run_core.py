@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from storm_py.config import Config
 from storm_py.core.plan import PhysicalPlan
 from storm_py.run import Phase
 from storm_py.wire import control
@@ -29,6 +30,10 @@ from .worker_core import (
 #: Seconds after which a wave that has not come through is started anew, once something died. The
 #: net below the exact rules: a marker may be lost on a link that died with it.
 REWAVE_SECS: Final = 1.0
+#: The same where nothing died: a link may break without anybody's death.
+QUIET_REWAVE_SECS: Final = 15.0
+#: Failures of a task further apart than this are not in a row: it was healthy in between.
+FAILURES_APART_SECS: Final = HEALTHY_SECS + BACKOFF_SECS[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,8 @@ class RunCore:
         self._restarts = 0
         self._failed = False
         self._lost: list[str] = []
+        #: by task, how often in a row it failed, and when last
+        self._failures: dict[int, tuple[int, float]] = {}
 
     # ---- what drivers ask ----------------------------------------------------------------------
 
@@ -149,6 +156,21 @@ class RunCore:
                 actions.append(TellWorker(record.worker, _introduce(peer.up)))
         return actions
 
+    def stream_manager_down(self, record: control.StreamManagerDown) -> list[Action]:
+        """A worker's stream manager died: whoever sends to it holds that back from now on."""
+        state = self._workers[record.worker]
+        if record.incarnation != state.incarnation or self._phase == "stopping":
+            return []
+        return self._forget(record.worker, record.stream_manager_incarnation)
+
+    def _forget(self, worker: int, stream_manager_incarnation: int) -> list[Action]:
+        gone = control.Disconnect(f"s{worker}", stream_manager_incarnation)
+        return [
+            TellWorker(other, gone)
+            for other, peer in self._workers.items()
+            if other != worker and peer.up is not None
+        ]
+
     def worker_ready(self, record: control.WorkerReady, now: float) -> list[Action]:
         """All executors of a worker are ready."""
         state = self._workers[record.worker]
@@ -176,9 +198,11 @@ class RunCore:
         self._lost.append(f"{what} was restarted ({record.reason}); {_consequence(record.role)}")
         return [Note(f"{what} was restarted: {record.reason}"), *self._new_wave(now)]
 
-    def ended(self, record: control.Ended) -> list[Action]:
+    def ended(self, record: control.Ended, now: float) -> list[Action]:
         """All tasks of an executor have ended under a wave."""
         self._failed |= record.failed
+        if not self._ended:
+            self._wave_at = now
         self._ended[record.executor] = record.wave
         if self._phase not in ("running", "draining"):
             return []
@@ -186,15 +210,26 @@ class RunCore:
             return []
         return self._stop()
 
-    def failed_to_run(self, record: control.ErrorReport) -> list[Action]:
+    def failed_to_run(self, record: control.ErrorReport, now: float) -> list[Action]:
         """User code raised; if it is fatal to its process the run has failed, but goes on.
 
-        Before the run has begun there is nothing to go back to: it ends.
+        Before the run has begun there is nothing to go back to: it ends. It ends as well when a
+        task fails again and again: whoever looks on shall not have to wait for a miracle.
         """
-        self._failed |= record.fatal
-        if self._phase == "starting" and record.fatal:
+        if not record.fatal:
+            return []
+        self._failed = True
+        if self._phase == "starting":
             return [Note("a component could not start: stopping"), *self._stop()]
-        return []
+        count, last = self._failures.get(record.task, (0, now))
+        count = count + 1 if now - last < FAILURES_APART_SECS else 1
+        self._failures[record.task] = count, now
+        limit: Any = self._plan.conf[Config.STORM_PY_LOCAL_MAX_FAILURES]
+        if limit is None or count < limit or self._phase not in ("running", "draining"):
+            return []
+        why = f"{record.component} (task {record.task}) failed {count} times in a row"
+        self._lost.append(f"{why}, which ended the run early")
+        return [Note(f"{why}: stopping ({Config.STORM_PY_LOCAL_MAX_FAILURES})"), *self._stop()]
 
     def drain(self) -> list[Action]:
         """End every spout where it is; what is in flight is finished."""
@@ -249,10 +284,7 @@ class RunCore:
         state.restart_at = now + BACKOFF_SECS[min(state.failures, len(BACKOFF_SECS) - 1)]
         state.failures += 1
         actions: list[Action] = [Note(f"worker {worker} died ({reason}) and is started again")]
-        gone = control.Disconnect(f"s{worker}", newest_stream_manager(state.incarnation))
-        for other, peer in self._workers.items():
-            if other != worker and peer.up is not None:
-                actions.append(TellWorker(other, gone))
+        actions += self._forget(worker, newest_stream_manager(state.incarnation))
         if state.stillborn == STILLBORN:
             self._failed = True
             actions.append(CannotStart(worker, reason))
@@ -268,7 +300,8 @@ class RunCore:
             if state.restart_at is not None and now >= state.restart_at
         ]
         ending = self._ended and self._phase in ("running", "draining")
-        if ending and self._restarts and now - self._wave_at >= REWAVE_SECS:
+        rewave_secs = REWAVE_SECS if self._restarts else QUIET_REWAVE_SECS
+        if ending and now - self._wave_at >= rewave_secs:
             actions += self._new_wave(now)
         return actions
 

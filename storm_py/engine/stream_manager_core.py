@@ -339,7 +339,13 @@ class StreamManagerCore:
         instance only the outputs of what it has not credited can be lost.
         """
         if peer in self._held:
-            return self._results(self._trees.fail_all())
+            spouts = dict.fromkeys(self._route[task] for task in self._trees.fail_all())
+            record = control.FailPending()
+            return [
+                (False, each, self._links[each].control(record))
+                for each in spouts
+                if self._is_open(each)
+            ]
         return [
             send
             for task, queue in self._queues.items()

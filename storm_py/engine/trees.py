@@ -38,9 +38,10 @@ class Trees:
         failed += tracker.fails(records.fail_roots)
         return self._by_task(complete, failed, tracker.resets(records.reset_roots))
 
-    def fail_all(self) -> Results:
-        """Nobody knows what became of the open trees: all of them fail."""
-        return self._by_task([], self._tracker.fail_all(), [])
+    def fail_all(self) -> Sequence[int]:
+        """Nobody knows what became of the open trees: the spout tasks to fail all they wait for."""
+        self._tracker.fail_all()
+        return [task for task, worker in self._workers.items() if worker == self._worker]
 
     def lost(self, lost: Sequence[bytes]) -> tuple[Results, Mapping[int, AckRecords]]:
         """Frames died with the process they were for: results, and records for other workers.

@@ -228,25 +228,30 @@ class WorkerCore:
         process.ready = False
         if self._orders.stopping:
             process.gone = True
-            return self._after_stop()
+            # Who waits for room in a socket of the dead would wait for ever.
+            return [*([] if process.executor else self._unlink(process)), *self._after_stop()]
+        actions = self._unlink(process)
+        if not process.executor:
+            down = control.StreamManagerDown(self._worker, self._incarnation, process.incarnation)
+            actions.append(TellParent(down))
         process.reason = reason
         if now - process.started_at >= HEALTHY_SECS:
             process.failures = 0
         delay = BACKOFF_SECS[min(process.failures, len(BACKOFF_SECS) - 1)]
         process.failures += 1
         process.restart_at = now + delay
-        if process.executor:
-            actions: list[Action] = [
-                Tell("sm", control.Disconnect(process.identity, process.incarnation))
-            ]
-        else:
-            for instance in self._instances.values():
-                instance.ready = False
-            gone = control.Disconnect("stmgr", process.incarnation)
-            actions = [Tell(i.identity, gone) for i in self._instances.values()]
         if process.executor and process.stillborn == STILLBORN:
             actions.append(CannotStart(process.executor, reason))
         return actions + self.tick(now)
+
+    def _unlink(self, process: _Process) -> list[Action]:
+        """Tell everybody who was linked to a process that it is gone."""
+        if process.executor:
+            return [Tell("sm", control.Disconnect(process.identity, process.incarnation))]
+        for instance in self._instances.values():
+            instance.ready = False
+        gone = control.Disconnect("stmgr", process.incarnation)
+        return [Tell(i.identity, gone) for i in self._instances.values() if not i.gone]
 
     def tick(self, now: float) -> list[Action]:
         """Start what has waited long enough."""

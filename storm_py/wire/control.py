@@ -3,8 +3,8 @@
 Two families share one encoding (a msgpack array: code, then the fields in order):
 
 - on the *links* between an instance and its stream manager, and between stream managers: Hello,
-  Credit, Pressure, Grant. They travel inside a message header, so that session and sequence are
-  checked;
+  Credit, Pressure, Grant, FailPending. They travel inside a message header, so that session and
+  sequence are checked;
 - on the worker's control channel and between `storm-py local` and its workers: everything else.
 
 Pure: bytes in, frozen records out; any bytes give a record or a `ProtocolError`. Who reacts to
@@ -81,6 +81,11 @@ class Grant:
 
     task: int
     rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailPending:
+    """Messages are lost, nobody knows which: spouts fail all that is pending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +205,15 @@ class WorkerUp:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamManagerDown:
+    """A worker's stream manager died; its successor is announced by the next WorkerUp."""
+
+    worker: int
+    incarnation: int
+    stream_manager_incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerReady:
     """All executors of the worker are ready."""
 
@@ -245,6 +259,7 @@ Control = (
     | Credit
     | Pressure
     | Grant
+    | FailPending
     | LinkBroken
     | Register
     | Connect
@@ -258,6 +273,7 @@ Control = (
     | ErrorReport
     | LogRecord
     | WorkerUp
+    | StreamManagerDown
     | WorkerReady
     | Restarted
     | ExecutorStats
@@ -272,6 +288,7 @@ _BY_CODE: Final[dict[int, type[Control]]] = {
     4: Pressure,
     5: LinkBroken,
     6: Grant,
+    7: FailPending,
     20: Register,
     21: Connect,
     22: Disconnect,
@@ -288,6 +305,7 @@ _BY_CODE: Final[dict[int, type[Control]]] = {
     33: Restarted,
     34: ExecutorStats,
     35: QueueStats,
+    36: StreamManagerDown,
 }
 _CODE: Final = {record: code for code, record in _BY_CODE.items()}
 _NAMES: Final = {record: tuple(f.name for f in fields(record)) for record in _CODE}

@@ -135,7 +135,7 @@ class TestDoesNotComplete:
         assert str(raised.value).splitlines() == [
             "the topology is not complete after 3 s of its clock",
             "- spout 'sentences': ['a b a'], ['b a'] not acked",
-            "- bolt 'store' was given ['a', 1], ['a', 2], ['a', 3], ... (5 tuples) and has neither "
+            "- bolt 'store' was given ['a', 1], ['a', 2], ['b', 1], ... (5 tuples) and has neither "
             "acked nor failed it",
         ]
 

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storm_py.engine.run_core import REWAVE_SECS, Action, Note, RunCore, StartWorker, TellWorker
+from storm_py.engine.run_core import (
+    FAILURES_APART_SECS,
+    QUIET_REWAVE_SECS,
+    REWAVE_SECS,
+    Action,
+    Note,
+    RunCore,
+    StartWorker,
+    TellWorker,
+)
 from storm_py.engine.worker_core import BACKOFF_SECS, HEALTHY_SECS, newest_stream_manager
 from storm_py.wire.control import (
     Activate,
@@ -19,6 +28,7 @@ from storm_py.wire.control import (
     ErrorReport,
     Restarted,
     Stop,
+    StreamManagerDown,
     Wave,
     WorkerReady,
     WorkerUp,
@@ -73,7 +83,7 @@ class Run:
     def ended(self, wave: int, *executors: int, failed: bool = False) -> list[Action]:
         actions: list[Action] = []
         for executor in executors:
-            actions += self._checked(self.core.ended(Ended(executor, 1, wave, failed)))
+            actions += self._checked(self.core.ended(Ended(executor, 1, wave, failed), self.now))
         return actions
 
     def died(self, worker: int) -> list[Action]:
@@ -84,7 +94,11 @@ class Run:
 
     def error(self, fatal: bool = True) -> list[Action]:
         record = ErrorReport("count", 1, "prepare", "no", "", fatal)
-        return self._checked(self.core.failed_to_run(record))
+        return self._checked(self.core.failed_to_run(record, self.now))
+
+    def stream_manager_down(self, worker: int, manager: int, incarnation: int = 1) -> list[Action]:
+        record = StreamManagerDown(worker, incarnation, manager)
+        return self._checked(self.core.stream_manager_down(record))
 
     def tick(self, now: float) -> list[Action]:
         self.now = now
@@ -145,7 +159,14 @@ class TestWithoutAccidents:
     def test_the_clock_alone_changes_nothing(self) -> None:
         run = running()
         run.ended(1, 3)
-        assert run.tick(1000.0) == []
+        assert run.tick(QUIET_REWAVE_SECS - 0.1) == []
+
+    def test_a_marker_may_be_lost_although_nothing_dies(self) -> None:
+        run = running()
+        run.now = 100.0
+        run.ended(1, 3)
+        assert run.tick(100.0 + QUIET_REWAVE_SECS - 0.1) == []
+        assert run.tick(100.0 + QUIET_REWAVE_SECS) == both(Wave(2, drain=False))
 
 
 class TestErrors:
@@ -162,6 +183,24 @@ class TestErrors:
         assert not run.core.failed
         assert run.error() == []
         assert (run.core.failed, run.phase) == (True, "running")
+
+    def test_a_task_that_fails_again_and_again_ends_the_run(self) -> None:
+        run = running()
+        for _ in range(9):
+            run.now += FAILURES_APART_SECS - 0.1
+            assert run.error() == []
+        run.now += FAILURES_APART_SECS - 0.1
+        why = "count (task 1) failed 10 times in a row"
+        note = Note(f"{why}: stopping (storm_py.local.max.failures)")
+        assert run.error() == [note, *both(Stop())]
+        assert run.core.lost == (f"{why}, which ended the run early",)
+        assert run.error() == []
+
+    def test_a_task_that_is_healthy_in_between_may_fail_as_often_as_it_likes(self) -> None:
+        run = running()
+        for n in range(30):
+            run.now += FAILURES_APART_SECS if n % 9 == 0 else 1.0
+            assert run.error() == []
 
 
 class TestRestartsInsideOfAWorker:
@@ -189,14 +228,22 @@ class TestRestartsInsideOfAWorker:
         run = running()
         assert run.up(0, manager=2) == [meet(1, 0, manager=2), meet(0, 1)]
 
+    def test_the_death_of_the_old_one_is_told_at_once(self) -> None:
+        run = running()
+        gone = TellWorker(1, Disconnect("s0", 7))
+        assert run.stream_manager_down(0, 7) == [gone]
+        assert run.stream_manager_down(0, 7, incarnation=0) == []  # of a worker long gone
+        run.ended(1, 1, 2, 3)
+        assert run.stream_manager_down(0, 7) == []
+
     def test_a_wave_that_may_have_been_lost_is_sent_anew(self) -> None:
         run = running()
         run.restarted("instance", 2)
         assert run.tick(REWAVE_SECS) == []  # nothing has ended yet
         run.ended(2, 3)
-        assert run.tick(REWAVE_SECS) == both(Wave(3, drain=False))
-        assert run.tick(2 * REWAVE_SECS - 0.1) == []
-        assert run.tick(2 * REWAVE_SECS) == both(Wave(4, drain=False))
+        assert run.tick(2 * REWAVE_SECS) == both(Wave(3, drain=False))
+        assert run.tick(3 * REWAVE_SECS - 0.1) == []
+        assert run.tick(3 * REWAVE_SECS) == both(Wave(4, drain=False))
 
     def test_a_drain_stays_one(self) -> None:
         run = running()
@@ -333,7 +380,7 @@ class World:
             self.perform(self.core.restarted(record, self.now))
         elif what == "end" and incarnation and incarnation == self.up.get(worker):
             for executor in PLAN.on_worker(worker):
-                self.perform(self.core.ended(Ended(executor.id, 1, self.wave[worker], False)))
+                self.perform(self.core.ended(Ended(executor.id, 1, self.wave[worker], False), 0.0))
 
     def settle(self) -> None:
         """Nothing dies any more."""

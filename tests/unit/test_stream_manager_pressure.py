@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from storm_py.core.pressure import START_ROWS
-from storm_py.wire.control import Credit, Grant, LinkBroken, Pressure, Welcome
+from storm_py.wire.control import Credit, FailPending, Grant, LinkBroken, Pressure, Welcome
 from tests.builders import End, bolt, frame_size, hello, plan_of, spout
 from tests.manager import (
     HIGH,
@@ -202,7 +202,10 @@ class TestTwoWorkers:
 
     def test_a_dead_worker(self) -> None:
         manager = home()
-        assert manager.disconnect("s1") == [said("i3", 102, Pressure(2, True, 256))]
+        assert manager.disconnect("s1") == [
+            said("i3", 102, FailPending()),
+            said("i3", 102, Pressure(2, True, 256)),
+        ]
         assert manager.gets(33, 1, words(2, 3)) == []
         assert manager.connect("s1") == [said("s1", 104, ours())]
         manager.hears(78, hello("s1", 1))
@@ -214,7 +217,7 @@ class TestTwoWorkers:
     def test_a_dead_worker_that_was_pressured_comes_back_unknown(self) -> None:
         manager = home()
         manager.hears(77, Pressure(2, True, 16))
-        assert manager.disconnect("s1") == []
+        assert manager.disconnect("s1") == [said("i3", 102, FailPending())]
         manager.connect("s1")
         manager.hears(78, hello("s1"))
         assert manager.hears(78, Welcome(104)) == [said("i3", 102, Grant(2, START_ROWS))]
@@ -226,7 +229,7 @@ class TestTwoWorkers:
         manager.hears(78, hello("s1", incarnation=2))
         manager.hears(78, Welcome(104))
         manager.hears(78, Pressure(2, True, 16))
-        assert manager.disconnect("s1", gone=1) == []
+        assert manager.disconnect("s1", gone=1) == [said("i3", 102, FailPending())]
         manager.connect("s1")
         assert manager.hears(78, Welcome(105)) == []  # it is pressured still
         assert manager.hears(78, Pressure(2, False, 16)) == [
@@ -238,6 +241,7 @@ class TestTwoWorkers:
         assert manager.hears(77, LinkBroken(103)) == [
             said("s1", 104, ours()),
             said("s1", 104, Welcome(77)),
+            said("i3", 102, FailPending()),
         ]
         assert manager.gets(33, 1, words(2, 3)) == [said("i3", 102, Pressure(2, True, 256))]
         assert manager.gets(33, 2, words(2, 3, n=2)) == []
@@ -285,42 +289,39 @@ def finish(manager: Manager, *frames: int) -> list[object]:
 class TestGrants:
     def test_a_new_one_follows_what_was_finished_and_at_last_the_limit_is_lifted(self) -> None:
         manager = limited()
-        manager.gets(22, 1, words(n=4))
-        manager.now = 0.001
-        assert finish(manager, 4) == [said("i2", 102, Grant(1, 8))]
-        manager.gets(22, 2, words(n=8))
-        manager.now = 0.002
-        assert finish(manager, 4, 8) == [said("i2", 102, Grant(1, 24))]
-        manager.gets(22, 3, words(n=24))
-        manager.now = 0.003
-        assert finish(manager, 4, 8, 24) == [said("i2", 102, Grant(1, 72))]
-        manager.gets(22, 4, words(n=72))
-        manager.now = 0.004
-        assert finish(manager, 4, 8, 24, 72) == [said("i2", 102, Pressure(1, False, 256))]
-        assert manager.gets(22, 5, words(n=9)) == [data("i1", 101, 5, words(n=9))]
+        frames: list[int] = []
+        for n, rows in enumerate((2, 4, 8, 16, 32), 1):
+            manager.gets(22, n, words(n=rows))
+            frames.append(rows)
+            manager.now = n / 1000
+            assert finish(manager, *frames) == [said("i2", 102, Grant(1, 2 * rows))]
+        manager.gets(22, 6, words(n=64))
+        manager.now = 0.006
+        assert finish(manager, *frames, 64) == [said("i2", 102, Pressure(1, False, 256))]
+        assert manager.gets(22, 7, words(n=9)) == [data("i1", 101, 7, words(n=9))]
 
     def test_what_is_left_of_the_room_is_granted_at_once(self) -> None:
         manager = limited()
         assert manager.gets(22, 1, words(n=1)) == [
             data("i1", 101, 1, words(n=1)),
-            said("i2", 102, Grant(1, 3)),
+            said("i2", 102, Grant(1, 1)),
         ]
 
     def test_who_has_used_nothing_is_granted_nothing_new(self) -> None:
         manager = limited()
-        manager.gets(22, 1, words(n=4))
+        manager.gets(22, 1, words(n=2))
         manager.now = 0.001
-        finish(manager, 4)
+        finish(manager, 2)
         assert manager.gets(22, 2, End(2, 1, 1)) == [data("i1", 101, 2, End(2, 1, 1))]
 
     def test_a_slow_task_is_granted_one_by_one(self) -> None:
         manager = limited()
-        manager.gets(22, 1, words(n=4))
+        manager.gets(22, 1, words(n=2))
         manager.now = 2.0  # two rows a second: a window of one
-        assert finish(manager, 4) == [said("i2", 102, Grant(1, 1))]
+        assert finish(manager, 2) == [said("i2", 102, Grant(1, 1))]
         manager.gets(22, 2, words(n=1))
         manager.now = 2.5
-        assert finish(manager, 4, 1) == [said("i2", 102, Grant(1, 1))]
+        assert finish(manager, 2, 1) == [said("i2", 102, Grant(1, 1))]
 
     def test_a_task_that_slows_down_stops_its_senders_until_there_is_room(self) -> None:
         manager = limited()
@@ -337,16 +338,16 @@ class TestGrants:
 
     def test_a_restarted_sender_begins_anew(self) -> None:
         manager = limited()
-        manager.gets(22, 1, words(n=4))
+        manager.gets(22, 1, words(n=2))
         manager.disconnect("i2", gone=1)
         manager.connect("i2")
         manager.hears(23, hello("i2", 2))
         assert manager.hears(23, Welcome(103)) == []
         manager.now = 0.001
-        assert finish(manager, 4) == []  # it has used nothing yet
-        assert manager.gets(23, 1, words(n=4)) == [
-            data("i1", 101, 2, words(n=4)),
-            said("i2", 103, Grant(1, 4)),
+        assert finish(manager, 2) == []  # it has used nothing yet
+        assert manager.gets(23, 1, words(n=2)) == [
+            data("i1", 101, 2, words(n=2)),
+            said("i2", 103, Grant(1, 2)),
         ]
 
     def test_a_grant_that_was_used_for_what_is_lost_is_renewed(self) -> None:
@@ -354,13 +355,13 @@ class TestGrants:
         assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
         assert manager.hears(23, hello("i2")) == [
             said("i2", 102, Welcome(23)),
-            said("i2", 102, Grant(1, 4)),
+            said("i2", 102, Grant(1, 2)),
         ]
 
     def test_a_worker_that_hosts_no_consumer_passes_grants_on(self) -> None:
         manager = home()
         assert manager.hears(77, Grant(2, 9)) == []  # i3 has not used its first one
-        manager.gets(33, 1, words(2, 3, n=4))
+        manager.gets(33, 1, words(2, 3, n=2))
         assert manager.hears(77, Grant(2, 9)) == [said("i3", 102, Grant(2, 9))]
         assert manager.hears(77, Grant(2, 9)) == []
         assert manager.hears(77, Pressure(2, False, 256)) == [
@@ -369,7 +370,7 @@ class TestGrants:
 
     def test_the_last_grant_holds_again_when_congestion_ends(self) -> None:
         manager = home()
-        manager.gets(33, 1, words(2, 3, n=4))
+        manager.gets(33, 1, words(2, 3, n=2))
         manager.hears(77, Grant(2, 9))
         assert manager.egress("s1", congested=True) == [said("i3", 102, Pressure(2, True, 256))]
         assert manager.egress("s1", congested=False) == [said("i3", 102, Grant(2, 9))]
@@ -381,10 +382,10 @@ class TestGrants:
         )
         for executor in range(1, 6):
             manager.link(f"i{executor}", executor * 11, 100 + executor)
-        manager.gets(22, 1, words(src=2, n=4))
-        manager.gets(33, 1, words(src=3, n=4))
+        manager.gets(22, 1, words(src=2, n=2))
+        manager.gets(33, 1, words(src=3, n=2))
         manager.now = 0.001
-        assert finish(manager, 4, 4) == [
-            said("i2", 102, Grant(1, 4)),
-            said("i3", 103, Grant(1, 4)),
+        assert finish(manager, 2, 2) == [
+            said("i2", 102, Grant(1, 1)),
+            said("i3", 103, Grant(1, 1)),
         ]
