@@ -64,6 +64,7 @@ class QueueStatistics:
     outstanding_bytes: int
     rows_per_sec: float
     pressured: bool
+    limited: bool
 
 
 class TaskQueue:
@@ -239,6 +240,7 @@ class TaskQueue:
             self._outstanding_bytes,
             self.rows_per_sec,
             self._pressured,
+            self.limited,
         )
 
     def _fits(self, nbytes: int, rows: int) -> bool:

@@ -149,6 +149,15 @@ class InstanceCore:
     def connect(self) -> None:
         """Sockets to a (new) stream manager are there: open a session."""
         self._out.connect()
+        self._greet()
+
+    def _greet(self) -> None:
+        """Open our session, and welcome the stream manager's.
+
+        Also once more, when it welcomes an older one: that one's Hello came behind, on a socket
+        that is closed by now, and what we had said since was refused.
+        """
+        self._out.greet()
         if self._inbound is not None:
             self._out.say(control.Welcome(self._inbound))
 
@@ -193,7 +202,10 @@ class InstanceCore:
             return
         match record:
             case control.Welcome(session=ours):
-                self._out.welcomed(ours)
+                if self._out.is_session(ours):
+                    self._out.welcomed(ours)
+                else:
+                    self._greet()
             case control.Pressure() | control.Grant():
                 self._out.heed(record)
             case control.FailPending():

@@ -74,9 +74,14 @@ class Outflow:
         return self._link is not None and self._link.open
 
     def connect(self) -> None:
-        """There is a (new) peer: open a session."""
+        """There is a (new) peer: begin a session."""
         self._link = OutboundLink("stmgr", self._rng, self._hello)
-        self._port.send(False, self._link.hello())
+
+    def greet(self) -> None:
+        """Say who we are, if there is anybody to hear it; that opens the session."""
+        self._credited.clear()  # what was said before may not have been heard
+        if self._link is not None:
+            self._port.send(False, self._link.hello())
 
     def disconnect(self) -> None:
         """The peer is gone, and what waited for it is of no use to its successor."""

@@ -24,7 +24,7 @@ from .worker_core import (
     BACKOFF_SECS,
     HEALTHY_SECS,
     STILLBORN,
-    newest_stream_manager,
+    newest_incarnation,
 )
 
 #: Seconds after which a wave that has not come through is started anew, once something died. The
@@ -284,7 +284,7 @@ class RunCore:
         state.restart_at = now + BACKOFF_SECS[min(state.failures, len(BACKOFF_SECS) - 1)]
         state.failures += 1
         actions: list[Action] = [Note(f"worker {worker} died ({reason}) and is started again")]
-        actions += self._forget(worker, newest_stream_manager(state.incarnation))
+        actions += self._forget(worker, newest_incarnation(state.incarnation))
         if state.stillborn == STILLBORN:
             self._failed = True
             actions.append(CannotStart(worker, reason))

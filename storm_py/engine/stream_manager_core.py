@@ -114,7 +114,15 @@ class StreamManagerCore:
         sends = self._close(peer)
         link = OutboundLink(peer, self._rng, self._me)
         self._links[peer] = link
-        sends.append((False, peer, link.hello()))
+        return sends + self._greet(peer, link)
+
+    def _greet(self, peer: str, link: OutboundLink) -> list[Send]:
+        """Open our session, and welcome the peer's.
+
+        Also once more, when it welcomes an older one: that one's Hello came behind, on a socket
+        that is closed by now, and what we had said since was refused.
+        """
+        sends: list[Send] = [(False, peer, link.hello())]
         session = self._inbound.get(peer)
         if session is not None:
             sends.append((False, peer, link.control(control.Welcome(session))))
@@ -180,8 +188,14 @@ class StreamManagerCore:
     def _on_welcome(self, hello: control.Hello, session: int, now: float) -> list[Send]:
         peer = hello.peer
         link = self._links.get(peer)
-        if link is None or not link.welcomed(session):
+        if link is None:
             return []
+        if not link.welcomed(session):
+            if session == link.session:
+                return []
+            self._words.forget(peer)
+            told = self._words.tasks_heard_by(peer)
+            return [*self._greet(peer, link), *self._announce(*told)]
         sends: list[Send] = []
         for task in self._queues:
             if self._route[task] == peer:
@@ -398,7 +412,7 @@ class StreamManagerCore:
         return StreamManagerStatistics(
             self._frames,
             self._sessions.refused,
-            self._unroutable,
+            self._unroutable + self._trees.stray,
             self._trees.lost_rows,
             self._trees.statistics(),
             {task: queue.statistics() for task, queue in self._queues.items()},

@@ -29,6 +29,7 @@ class Trees:
         self._workers = {task: plan.worker_of(task) for task in spouts}
         self._worker = worker
         self._lost_rows = 0
+        self._stray = 0
 
     def track(self, records: AckRecords) -> Results:
         """Records about trees of ours: what ended or was renewed by them."""
@@ -76,7 +77,8 @@ class Trees:
             for root in roots:
                 task = spout_task(root)
                 if self._workers.get(task) != self._worker:
-                    continue  # a root that no spout of ours has drawn: nobody waits for it
+                    self._stray += 1  # no spout of ours has drawn this root: nobody waits for it
+                    continue
                 if task not in by_task:
                     by_task[task] = ([], [], [])
                 by_task[task][i].append(root)
@@ -86,6 +88,11 @@ class Trees:
     def lost_rows(self) -> int:
         """Rows that died with the process they were for."""
         return self._lost_rows
+
+    @property
+    def stray(self) -> int:
+        """Results for tasks that are no spouts of this worker, dropped."""
+        return self._stray
 
     def statistics(self) -> AckStatistics:
         """Counters of the tracker."""

@@ -24,7 +24,7 @@ HEALTHY_SECS: Final = 10.0
 
 #: Deaths in a row before it has registered after which a process is reported as unable to start.
 STILLBORN: Final = 3
-#: Restarts of a stream manager during the life of its worker that keep its numbers ascending.
+#: Restarts of a process during the life of its worker that keep its numbers ascending.
 _RESTARTS: Final = 1 << 16
 
 STREAM_MANAGER: Final = "stream-manager"
@@ -112,10 +112,11 @@ class _Orders:
     stopping: bool = False
 
 
-def newest_stream_manager(worker_incarnation: int) -> int:
-    """No stream manager of this or an earlier start of a worker has a higher incarnation.
+def newest_incarnation(worker_incarnation: int) -> int:
+    """No process of this or an earlier start of a worker has a higher incarnation.
 
-    They count on when a worker is started again: other stream managers know only their numbers.
+    They count on when a worker is started again: who speaks to them knows only their numbers, and a
+    Hello of a dead one that comes late must not shut out its successor.
     """
     return worker_incarnation * _RESTARTS
 
@@ -126,8 +127,9 @@ class WorkerCore:
     def __init__(self, worker: int, incarnation: int, executors: Iterable[int]) -> None:
         self._worker = worker
         self._incarnation = incarnation
-        self._manager = _Process(0, newest_stream_manager(incarnation - 1))
-        self._instances = {executor: _Process(executor) for executor in executors}
+        newest = newest_incarnation(incarnation - 1)
+        self._manager = _Process(0, newest)
+        self._instances = {executor: _Process(executor, newest) for executor in executors}
         self._orders = _Orders()
         self._announced_ready = False
 

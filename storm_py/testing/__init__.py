@@ -10,6 +10,7 @@ from .clock import FakeClock
 from .complete import complete_topology, read_tuples
 from .driver import TopologyDriver
 from .outcome import Outcome
+from .simulation import Faults, Simulation, SimulationError, SimulationReport
 from .spies import Emitted
 from .spouts import FeederSpout, FixedTuple, FixedTupleSpout
 
@@ -22,6 +23,11 @@ __all__ = [  # noqa: RUF022 - grouped by purpose
     # a topology from its beginning to its end
     "complete_topology",
     "read_tuples",
+    # a topology that dies in every way, many times over
+    "Faults",
+    "Simulation",
+    "SimulationError",
+    "SimulationReport",
     # components for tests
     "CapturingBolt",
     "FeederSpout",

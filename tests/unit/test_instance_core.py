@@ -50,13 +50,22 @@ class TestHandshake:
         assert instance.hears(11, Welcome(501)) == []
         assert instance.core.linked
 
-    def test_a_welcome_of_a_stranger_or_for_another_session_opens_nothing(self) -> None:
+    def test_a_welcome_of_a_stranger_opens_nothing(self) -> None:
         instance = self.made()
         instance.connect()
         assert instance.hears(11, Welcome(501)) == []
-        instance.hears(11, hello("s0"))
-        assert instance.hears(11, Welcome(500)) == []
         assert not instance.core.linked
+
+    def test_a_welcome_of_another_session_opens_nothing_but_repeats_the_greeting(self) -> None:
+        """Our Hello of before came behind this one's, on the socket that this one replaced."""
+        instance = self.made()
+        instance.connect()
+        instance.hears(11, hello("s0"))
+        greeting = [said(501, instance.me), said(501, Welcome(11))]
+        assert instance.hears(11, Welcome(500)) == greeting
+        assert not instance.core.linked
+        instance.hears(11, Welcome(501))
+        assert instance.core.linked
 
     def test_data_before_the_hello_is_refused(self) -> None:
         instance = self.made()
@@ -171,6 +180,17 @@ class TestCredits:
         assert instance.works() == []
         assert len(instance.done()) == 1
         assert instance.works() == [said(501, Credit(3, 2, frame_size(frame)))]
+
+    def test_they_are_repeated_in_a_session_of_ours_that_replaces_another(self) -> None:
+        """Nobody knows whether they were heard; without them the window may stay full for ever."""
+        instance = counter()
+        instance.gets(11, 1, word("a"))
+        instance.works()
+        assert instance.flushes() == [said(501, Credit(3, 1, frame_size(word("a"))))]
+        instance.hears(11, LinkBroken(501))
+        instance.hears(11, Welcome(502))
+        assert instance.flushes() == [said(502, Credit(3, 1, frame_size(word("a"))))]
+        assert instance.flushes() == []
 
     def test_a_new_session_starts_from_zero(self) -> None:
         instance = counter()

@@ -87,6 +87,8 @@ def test_a_scalar_of_numpy_is_the_python_value_that_it_equals(value: Any) -> Non
     item = value.item()
     assume(not isinstance(item, int) or value.dtype.kind not in "mM")  # finer than microseconds
     assume(type(item) is not dt.date)
+    if isinstance(value, (np.bytes_, np.str_)):
+        assume(value == item)  # NULs at the end are lost in its item
     assert canonical(value) == canonical(item)
 
 

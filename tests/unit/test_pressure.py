@@ -146,6 +146,7 @@ class QueueMachine(RuleBasedStateMachine):
             self.outstanding_bytes,
             self.queue.rows_per_sec,
             self.pressured,
+            self.queue.limited,
         )
         assert 1 <= self.queue.frame_rows <= self.limits.frame_rows
         if self.connected and not self.outstanding:
@@ -416,6 +417,6 @@ def test_statistics() -> None:
     queue = connected()
     assert queue.offer(b"xyz", 60, 0.0)
     assert not queue.offer(b"ab", 7, 0.0)
-    assert queue.statistics() == QueueStatistics(7, 2, 60, 3, 0.0, False)
+    assert queue.statistics() == QueueStatistics(7, 2, 60, 3, 0.0, False, True)
     assert queue.credit(60, 3, 2.0) == [b"ab"]
-    assert queue.statistics() == QueueStatistics(0, 0, 7, 2, 30.0, False)
+    assert queue.statistics() == QueueStatistics(0, 0, 7, 2, 30.0, False, True)

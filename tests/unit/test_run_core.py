@@ -18,7 +18,7 @@ from storm_py.engine.run_core import (
     StartWorker,
     TellWorker,
 )
-from storm_py.engine.worker_core import BACKOFF_SECS, HEALTHY_SECS, newest_stream_manager
+from storm_py.engine.worker_core import BACKOFF_SECS, HEALTHY_SECS, newest_incarnation
 from storm_py.wire.control import (
     Activate,
     Connect,
@@ -257,14 +257,14 @@ class TestDeadWorkers:
         run.ended(1, 1, 2)
         assert run.died(1) == [
             Note("worker 1 died (signal 9) and is started again"),
-            TellWorker(0, Disconnect("s1", newest_stream_manager(1))),
+            TellWorker(0, Disconnect("s1", newest_incarnation(1))),
             StartWorker(1, 2),
         ]
         assert run.core.incarnations == {0: 1, 1: 2}
         assert run.core.lost == ("worker 1 was restarted (signal 9); what it held is lost",)
         assert run.ended(1, 3) == []  # 2 has to end again
         assert run.up(1, incarnation=1) == run.ready(1, incarnation=1) == []  # of the dead
-        manager = newest_stream_manager(1) + 1
+        manager = newest_incarnation(1) + 1
         assert run.up(1, 2, manager) == [meet(0, 1, manager), meet(1, 0)]
         assert run.ready(1, 2) == [
             Note("worker 1 is up again"),

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storm_py.errors import ProtocolError
+from storm_py.wire import frames
+from storm_py.wire.acks import AckRecords, encode_acks
 from storm_py.wire.control import (
     Control,
     Credit,
@@ -58,13 +60,18 @@ class TestHandshake:
         assert manager.hears(11, Welcome(101)) == []
         assert manager.core.linked(["i1", "i2"])
 
-    def test_a_welcome_of_another_session_opens_nothing(self) -> None:
+    def test_a_welcome_of_another_session_opens_nothing_but_repeats_the_greeting(self) -> None:
+        """Our Hello of before came behind this one's, on the socket that this one replaced."""
         manager = Manager(ONE_WORKER)
         manager.connect("i1")
         manager.hears(11, hello("i1"))
-        assert manager.hears(11, Welcome(99)) == []
+        greeting = [said("i1", 101, ours()), said("i1", 101, Welcome(11))]
+        assert manager.hears(11, Welcome(99)) == greeting
         assert manager.hears(12, Welcome(101)) == []  # nobody has introduced session 12
         assert not manager.core.linked(["i1"])
+        manager.hears(11, Welcome(101))
+        assert manager.hears(11, Welcome(99)) == greeting
+        assert manager.core.linked(["i1"])
 
     @pytest.mark.parametrize(
         "stranger",
@@ -103,6 +110,15 @@ class TestData:
             data("i1", 101, 3, End(2, 1, 1)),
         ]
 
+    def test_what_is_in_them_is_nobodys_business(self) -> None:
+        """Rows and columns travel as they are: a stream manager unpacks no value of a user."""
+        manager = linked()
+        body = b"".join(frames.encode_data(1, 2, 1, 7, [(0, 2)], [b"\xc1", b"\xff no msgpack"]))
+        message = frames.message_header(22, 1) + body
+        assert manager.core.on_data(message, 0.0) == [
+            (True, "i1", frames.message_header(101, 1) + body)
+        ]
+
     def test_nothing_before_the_hello(self) -> None:
         manager = Manager(ONE_WORKER)
         manager.link("i1", 11, 101)
@@ -134,6 +150,15 @@ class TestData:
         manager = linked()
         assert manager.gets(22, 1, words(dest=77), words()) == [data("i1", 101, 1, words())]
         assert (manager.core.statistics().unroutable, manager.core.statistics().frames) == (1, 2)
+
+    def test_results_for_a_spout_that_is_not_here_are_counted_and_dropped(self) -> None:
+        """Of a topology of before, say: nobody here could make anything of them."""
+        manager = linked()
+        root = 77 << 46 | 5
+        records = AckRecords([root], [9], [root], [9])
+        message = frames.message_header(11, 1) + encode_acks(1, 1, 2, 7, records)
+        assert manager.core.on_data(message, 0.0) == []
+        assert manager.core.statistics().unroutable == 1
 
     def test_a_message_that_breaks_off_is_refused_whole(self) -> None:
         manager = linked()

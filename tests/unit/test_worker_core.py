@@ -16,7 +16,7 @@ from storm_py.engine.worker_core import (
     Tell,
     TellParent,
     WorkerCore,
-    newest_stream_manager,
+    newest_incarnation,
 )
 from storm_py.wire.control import (
     Activate,
@@ -34,7 +34,7 @@ from storm_py.wire.control import (
     WorkerUp,
 )
 
-FIRST_SM = newest_stream_manager(0) + 1
+FIRST_SM = newest_incarnation(0) + 1
 
 
 def register(executor: int, incarnation: int = 1) -> Register:
@@ -135,7 +135,7 @@ class TestStart:
         assert worker.registered(0, FIRST_SM + 1) == [up(FIRST_SM + 1), Tell("sm", s2)]
 
     def test_incarnations_of_stream_managers_grow_beyond_a_restart_of_the_worker(self) -> None:
-        assert WorkerCore(4, 2, []).start(0.0) == [StartStreamManager(newest_stream_manager(1) + 1)]
+        assert WorkerCore(4, 2, []).start(0.0) == [StartStreamManager(newest_incarnation(1) + 1)]
 
     @pytest.mark.parametrize("record", [Ready(7, 1), Restarted(4, "instance", 7, 1, "")])
     def test_what_is_no_order(self, record: Control) -> None:

@@ -1,0 +1,107 @@
+"""Bounds: what must hold of queues and of pressure between any two steps.
+
+What is sent to a task and not finished stays within its window; what waits for it presses, all that
+send to it heed that, and nobody pauses without a cause. Only public statistics of the cores are
+read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from storm_py.core.plan import PhysicalPlan
+from storm_py.core.pressure import INITIAL_ROWS, QueueStatistics
+
+from .network import Kind, Network
+from .processes import Instance, Manager
+
+
+class Bounds:
+    """The queues of one run; each check gives what is wrong, if anything is."""
+
+    def __init__(self, plan: PhysicalPlan, network: Network) -> None:
+        self._plan = plan
+        self._network = network
+        #: per task: the fastest that it has ever finished rows, and the most that waited for it
+        self._fastest: dict[int, float] = defaultdict(float)
+        self.most_rows: dict[int, int] = defaultdict(int)
+
+    def queues(self, manager: Manager) -> Iterator[str]:
+        """What exceeds the window waits, and what waits presses."""
+        limits = manager.limits
+        for task, queue in manager.core.statistics().queues.items():
+            waiting = queue.backlog_rows + queue.outstanding_rows
+            self.most_rows[task] = max(self.most_rows[task], waiting)
+            self._fastest[task] = max(self._fastest[task], queue.rows_per_sec)
+            window = max(INITIAL_ROWS, self._fastest[task] * limits.window_secs)
+            if queue.outstanding_rows > max(window, limits.frame_rows):
+                yield f"{queue.outstanding_rows} rows were sent to task {task}, over its window"
+            if queue.outstanding_bytes > max(limits.high_bytes, self._network.largest_message):
+                yield f"{queue.outstanding_bytes} bytes were sent to task {task}, over its window"
+            if not queue.pressured and (
+                queue.backlog_bytes > limits.high_bytes or queue.backlog_rows > window
+            ):
+                yield f"{queue} waits for task {task}, and nobody is told"
+
+    def pressure(self) -> Iterator[str]:
+        """All who send to a congested task pause, and those alone; judged when all are linked."""
+        processes = self._network.processes.values()
+        instances = {p.executor: p for p in processes if isinstance(p, Instance)}
+        managers = [p for p in processes if isinstance(p, Manager)]
+        if (
+            len(instances) < len(self._plan.executors)
+            or len(managers) < len(self._plan.workers)
+            or self._network.busy(Kind.CONTROL)
+            or not all(instance.core.linked for instance in instances.values())
+            or not all(self._linked(manager) for manager in managers)
+        ):
+            return
+        queues = {
+            task: queue
+            for manager in managers
+            for task, queue in manager.core.statistics().queues.items()
+        }
+        for executor in self._plan.executors:
+            me = executor.component_id
+            heeded = {
+                task
+                for targets in self._plan.targets(me, executor.worker).values()
+                for target in targets
+                if not self._plan.in_cycle(me, target.component_id)
+                for task in target.candidates
+            }
+            congested = sorted(task for task in heeded if queues[task].pressured)
+            instance = instances[executor.id]
+            if congested and not instance.core.paused:
+                yield f"{instance} of {me!r} goes on; the congested tasks it sends to: {congested}"
+            limited = any(queues[task].limited for task in heeded)
+            if instance.core.paused and not congested and not limited:
+                yield f"{instance} of {me!r} is paused, though nothing it sends to is congested"
+
+    def _linked(self, manager: Manager) -> bool:
+        others = [f"s{worker}" for worker in self._plan.workers if worker != manager.worker.number]
+        mine = [f"i{executor.id}" for executor in self._plan.on_worker(manager.worker.number)]
+        return manager.core.linked([*others, *mine])
+
+    def rest(self) -> Iterator[str]:
+        """The run is over: nothing waits, and nobody does.
+
+        A stream manager that came up behind the end is not linked to the others any more.
+        """
+        processes = self._network.processes.values()
+        linked = all(self._linked(each) for each in processes if isinstance(each, Manager))
+        for process in processes:
+            if isinstance(process, Manager):
+                for task, queue in process.core.statistics().queues.items():
+                    if _holds(queue):
+                        yield f"the queue of task {task} did not drain: {queue}"
+            elif isinstance(process, Instance):
+                if process.core.statistics().queued:
+                    yield f"{process} has rows left that it does not execute"
+                if linked and process.core.paused:
+                    yield f"{process} is paused, though nothing is congested"
+
+
+def _holds(queue: QueueStatistics) -> bool:
+    return bool(queue.backlog_rows or queue.outstanding_bytes or queue.pressured)

@@ -1,0 +1,323 @@
+"""Simulation: a whole topology under failure, in one thread, on a virtual clock.
+
+The composed cores that real processes run - `InstanceCore`, `StreamManagerCore`, `WorkerCore`,
+`RunCore` - on an in-memory network (`network`, `processes`), with faults (`faults`) and a checker
+that knows every tuple tree (`checker`). All that is random comes from the seed, so a seed is a
+whole run: one that fails is a bug report that reproduces itself.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from storm_py.api.spec import StormTopology, apply_limits
+from storm_py.api.topology import TopologyBuilder
+from storm_py.config import Config, defaults, merge, validate
+from storm_py.core.plan import CustomGroupings, make_plan
+from storm_py.core.pressure import FREE_ROWS, START_ROWS, Limits
+from storm_py.engine.settings import limits
+
+from .bounds import Bounds
+from .checker import Checker, Life, SimulationError
+from .faults import Faults, Injector
+from .network import START, STEP_SECS, Kind, Network, Process
+from .parents import Run
+from .processes import Instance, Manager
+from .random_topology import random_topology
+from .watching import WatchedBasicBolt, WatchedBolt, WatchedSpout, numbered, watched
+
+__all__ = ["Faults", "Simulation", "SimulationError", "SimulationReport"]
+
+#: How many message timeouts, and seconds more, everything may take once the faults have stopped.
+SETTLE_TIMEOUTS: Final = 12
+SETTLE_SECS: Final = 60.0
+#: Steps after which a run is called endless.
+MAX_STEPS: Final = 2_000_000
+#: Every so many steps the invariants of the core that has just run are asserted.
+CHECK_STEPS: Final = 8
+#: Every so many steps, a multiple of those, pressure and pauses are compared.
+PRESSURE_STEPS: Final = 32
+#: Seconds that a tuple takes a component that nothing is said of.
+ROW_SECS: Final = 0.00001
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationReport:
+    """What happened in a run that broke no promise."""
+
+    seed: int
+    steps: int
+    #: on the virtual clock
+    secs: float
+    #: how many of each kind of fault there were, lost tails and stray links included
+    faults: Mapping[str, int]
+    emitted: int
+    received: int
+    acked: int
+    failed: int
+    restarts: int
+    #: by component, the most rows that waited for one of its tasks or in front of it
+    most_rows: Mapping[str, int]
+
+
+class Simulation:
+    """One run of a topology under failure; `Simulation(seed).run()`.
+
+    `topology` is a builder or a built topology, each task of which runs a deep copy of the object
+    that was given for it; without one the seed makes a topology. `workers` is the number of workers
+    (2, or as the seed says for a topology that it makes), `conf` the topology's configuration,
+    `faults` what goes wrong (else the seed says it), `row_secs` the seconds that one call of
+    `execute` or `next_tuple` takes, by component. A topology that does not end by itself needs
+    `drain_after`: so many seconds after the last fault every spout is ended.
+
+    `run` raises SimulationError when a promise is broken. The error names the seed and the step,
+    and shows the last events; the same arguments give the same run.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        topology: TopologyBuilder | StormTopology | None = None,
+        workers: int | None = None,
+        conf: Mapping[str, object] | None = None,
+        faults: Faults | None = None,
+        row_secs: Mapping[str, float] | None = None,
+        drain_after: float | None = None,
+    ) -> None:
+        self.seed = seed
+        self._rng = random.Random(seed)
+        if topology is None:
+            topology, drawn, secs = random_topology(self._rng)
+            conf, row_secs = {**drawn, **(conf or {})}, {**secs, **(row_secs or {})}
+            workers = workers or self._rng.randint(1, 3)
+        endless = {Config.STORM_PY_LOCAL_MAX_FAILURES: None}  # faults come as often as they like
+        self._conf: dict[str, Any] = merge(defaults(), endless, conf)
+        validate(self._conf)
+        if isinstance(topology, TopologyBuilder):
+            topology = topology.create_topology()
+        self._topology = apply_limits(topology, self._conf)
+        self.plan = make_plan(
+            f"simulation-{seed}", numbered(self._topology), self._conf, workers or 2
+        )
+        # A topology here is small: few of its tasks would ever cease to live on grants.
+        free_rows = self._rng.choice([START_ROWS, 10, 100, FREE_ROWS])
+        self._limits = replace(limits(self._conf), free_rows=free_rows)
+        self._row_secs = row_secs or {}
+        self._drain_after = drain_after
+        self.network = Network(self._rng)
+        acking = self._conf[Config.TOPOLOGY_ACKER_EXECUTORS] != 0
+        self._checker = Checker(self.plan, acking)
+        self._faults = Faults.drawn(self._rng) if faults is None else faults
+        self._injector = Injector(self._faults, self.network)
+        self.steps = 0
+        self._bounds = Bounds(self.plan, self.network)
+        self._lives: dict[Instance, list[Life]] = {}
+        self._deadline: float | None = None
+        self._run = Run(self)
+
+    # ---- what processes ask --------------------------------------------------------------------
+
+    def component(self, task: int, process: Instance) -> object:
+        """A watched copy of the user's object for an instance that starts."""
+        life = self._checker.born(task, process.address)
+        self._lives.setdefault(process, []).append(life)
+        spec = self._topology.components[life.component]
+        secs = self._row_secs.get(life.component, ROW_SECS)
+
+        def spend() -> None:
+            self.network.now += secs
+
+        return watched(copy.deepcopy(spec.component), self._checker, life, spend)
+
+    def groupings(self, task: int) -> CustomGroupings:
+        """Copies of the user's groupings of what a task emits."""
+        component = self.plan.task_to_component[task]
+        return {
+            (edge.stream_id, edge.consumer): copy.deepcopy(edge.grouping.custom)
+            for edge in self._topology.edges
+            if edge.producer == component and edge.grouping.custom is not None
+        }
+
+    def limits(self) -> Limits:
+        """The bounds of the queues of a stream manager."""
+        return self._limits
+
+    def complain(self, text: str) -> None:
+        """A process has found something wrong."""
+        self._checker.complain(text)
+
+    # ---- the run -------------------------------------------------------------------------------
+
+    def run(self) -> SimulationReport:
+        """Run to the end of the input; raises SimulationError when a promise is broken."""
+        while self._run.core.phase != "stopping":
+            self.step()
+        self._injector.stop()
+        self._settle()
+        self._raise_if_wrong(self._checker.check_end, not self.network.faults)
+        for process in self._instances():
+            process.core.close()
+        return self.report()
+
+    def step(self) -> None:
+        """Deliver one message, let one process run, or let time pass until either is possible."""
+        self.steps += 1
+        network = self.network
+        network.now += STEP_SECS
+        self._raise_if_wrong(self._step)
+        if self._deadline is None and self._injector.over:
+            self._faults_are_over()
+        if self._deadline is not None and network.now > self._deadline:
+            self._fail(f"the run has not ended {network.now - START:.0f} s into it: it is stuck")
+        if self.steps > MAX_STEPS:
+            self._fail(f"the run has not ended after {MAX_STEPS:,} steps")
+
+    def _step(self) -> None:
+        network = self.network
+        self._injector.step()
+        network.run_timers()
+        self._checker.now = network.now
+        links, processes = network.ready(), network.runnable()
+        if not links and not processes:
+            network.now = max(network.now, network.next_event())
+            return
+        chosen = self._rng.randrange(len(links) + len(processes))
+        if chosen < len(links):
+            link = links[chosen]
+            process: Process | None = network.receiver(link)
+            network.deliver(link)
+        else:
+            process = processes[chosen - len(links)]
+            process.run()
+            if process.wake_at <= network.now:  # it has done something and will go on
+                network.tell("ran", process)
+        self._bury()
+        if isinstance(process, Manager):
+            self._complain_of(self._bounds.queues(process))
+        if self.steps % CHECK_STEPS == 0:
+            self._check_cores(process)
+
+    def _bury(self) -> None:
+        for instance in [each for each in self._lives if not each.alive]:
+            for life in self._lives.pop(instance):
+                life.dead = True
+
+    def _faults_are_over(self) -> None:
+        timeout = self._conf[Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS]
+        wait = self._drain_after or 0.0
+        self._deadline = self.network.now + wait + SETTLE_SECS + SETTLE_TIMEOUTS * timeout
+        self.network.tell("no more faults")
+        if self._drain_after is not None:
+            self.network.after(wait, self._run, self._run.drain)
+
+    def _settle(self) -> None:
+        """The END wave came through: let what is on its way arrive, then look at what is left."""
+        until = self.network.now + SETTLE_SECS
+        while self.network.busy(*Kind) or self.network.runnable() or not self._all_linked():
+            self.step()
+            if self.network.now > until:
+                self._fail("messages go round for ever")
+        self._raise_if_wrong(self._check_rest)
+
+    def _all_linked(self) -> bool:
+        instances = self._instances()
+        return len(instances) == len(self.plan.executors) and all(i.core.linked for i in instances)
+
+    # ---- what must hold ------------------------------------------------------------------------
+
+    def _check_cores(self, process: Process | None) -> None:
+        if isinstance(process, (Instance, Manager)):
+            process.check()
+        if self.steps % PRESSURE_STEPS == 0:
+            self._complain_of(self._bounds.pressure())
+
+    def _complain_of(self, problems: Iterable[str]) -> None:
+        for problem in problems:
+            self.complain(problem)
+
+    def _check_rest(self) -> None:
+        for process in self.network.processes.values():
+            if isinstance(process, (Instance, Manager)):
+                process.check()
+        self._complain_of(self._bounds.rest())
+
+    def _raise_if_wrong(self, act: Any, *args: object) -> None:
+        try:
+            act(*args)
+        except SimulationError:
+            raise
+        except Exception as error:
+            raise SimulationError(
+                self._described(f"{type(error).__name__} in a core: {error}")
+            ) from error
+        if self._checker.problem:
+            self._fail(self._checker.problem)
+
+    def _fail(self, text: str) -> None:
+        raise SimulationError(self._described(text))
+
+    def _described(self, text: str) -> str:
+        network = self.network
+        lines = [
+            f"seed {self.seed}, step {self.steps}, {network.now - START:.5f} s: {text}",
+            f"  again: Simulation({self.seed}, ...).run() with the same arguments",
+            f"  {self._faults}",
+            f"  faults so far: {dict(network.faults)}",
+            *self._state(),
+            "  the last events:",
+            *network.shown_story(),
+        ]
+        return "\n".join(lines)
+
+    def _state(self) -> list[str]:
+        lines = []
+        for process in self.network.processes.values():
+            if isinstance(process, Instance):
+                core = process.core
+                found = core.statistics()
+                lines.append(
+                    f"  {process} {core.component_id}: linked={core.linked} paused={core.paused} "
+                    f"queued={found.queued} waves={[(t.task, t.wave, t.ended) for t in core.tasks]}"
+                )
+            elif isinstance(process, Manager):
+                queues = process.core.statistics().queues
+                busy = {t: q for t, q in queues.items() if q.backlog_rows or q.outstanding_bytes}
+                lines.append(f"  {process}: {busy}")
+        pending = sum(len(life.pending) for life in self._checker.lives if not life.dead)
+        lines.append(f"  {pending} messages unanswered, phase {self._run.core.phase}")
+        return lines
+
+    # ---- looking in ----------------------------------------------------------------------------
+
+    def _instances(self) -> list[Instance]:
+        return [p for p in self.network.processes.values() if isinstance(p, Instance)]
+
+    def components(self, component_id: str) -> list[Any]:
+        """The living objects of a component, by task."""
+        found = {
+            task: watching.it
+            for instance in self._instances()
+            for task, watching in instance.objects.items()
+            if isinstance(watching, (WatchedSpout, WatchedBolt, WatchedBasicBolt))
+        }
+        return [found[task] for task in self.plan.tasks_of(component_id) if task in found]
+
+    def report(self) -> SimulationReport:
+        """How much has happened so far."""
+        most: dict[str, int] = {}
+        for task, rows in self._bounds.most_rows.items():
+            component = self.plan.task_to_component[task]
+            most[component] = max(most.get(component, 0), rows)
+        return SimulationReport(
+            seed=self.seed,
+            steps=self.steps,
+            secs=self.network.now - START,
+            faults=dict(self.network.faults),
+            restarts=self._run.core.restarts,
+            most_rows=most,
+            **self._checker.statistics(),
+        )
