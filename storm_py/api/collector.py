@@ -4,9 +4,10 @@ They mirror Storm's ``SpoutOutputCollector``, ``OutputCollector`` and ``BasicOut
 No behaviour lives here: ``storm_py.engine`` makes the collectors, with methods built for exactly
 the streams and consumers of one task, and hands them to ``open``, ``prepare`` or ``execute``.
 
-An emit never waits and never fails late: what cannot be delivered at all (undeclared stream, wrong
-number of values, a value that cannot be serialised, the rules of direct streams) raises EmitError
-at the call. A list of values is packed at once, so the caller may reuse it.
+An emit does not wait for its consumers - while they are behind, spouts and bolts are not called -
+and never fails late: what cannot be delivered at all (undeclared stream, wrong number of values, a
+value that cannot be serialised, the rules of direct streams) raises EmitError at the call. A
+list of values is packed at once, so the caller may reuse it.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ The two kinds are in `storm_py.engine.tasks`. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final, NoReturn
 
 from storm_py.api.context import TopologyContext
 from storm_py.api.registered import hook_class
@@ -29,6 +30,10 @@ from .system import users_part
 from .task_metrics import TaskMetrics
 from .user_code import UserError, call_user
 
+NOT_A_SPOUT: Final = (
+    "spouts end their input; a bolt defines a method end_of_input, called behind its last tuple"
+)
+
 
 class Collector:
     """The object that user code emits with; its methods are those built for the task."""
@@ -39,8 +44,30 @@ class Collector:
         self.report_error = report_error
 
 
+class NotHere:
+    """A method that other collectors have: to ask for it says what to do instead.
+
+    An attribute of the class, so that nothing is paid for the methods that are there; `hasattr`
+    says no.
+    """
+
+    __slots__ = ("_instead", "_name")
+
+    def __init__(self, instead: str) -> None:
+        self._instead = instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, collector: Collector, owner: type) -> NoReturn:
+        raise AttributeError(f"this collector has no {self._name}: {self._instead}")
+
+
 class SpoutCollector(Collector):
     """A spout's."""
+
+    ack = NotHere("bolts ack tuples; the spout is told by a call of its own method ack(msg_id)")
+    fail = NotHere("bolts fail tuples; the spout is told by a call of its own method fail(msg_id)")
 
     def __init__(
         self,
@@ -52,8 +79,23 @@ class SpoutCollector(Collector):
         self.end_of_input = end_of_input
 
 
+class BasicCollector(Collector):
+    """A basic bolt's, without ack and fail: its task acks behind execute, once."""
+
+    ack = NotHere(
+        "a BaseBasicBolt acks its tuple by itself, behind execute; extend BaseRichBolt to ack"
+    )
+    fail = NotHere(
+        "a BaseBasicBolt fails its tuple by raising FailedException; extend BaseRichBolt to fail"
+    )
+    reset_timeout = NotHere("extend BaseRichBolt to hold tuples for longer than execute takes")
+    end_of_input = NotHere(NOT_A_SPOUT)
+
+
 class BoltCollector(Collector):
     """A rich bolt's."""
+
+    end_of_input = NotHere(NOT_A_SPOUT)
 
     def __init__(
         self,

@@ -1,11 +1,11 @@
 """StreamManagerCore: everything a stream manager decides, without sockets.
 
 One per worker. It routes frames by their destination task: to an instance of its own worker, within
-that task's window, or to the stream manager of the worker that hosts it. It announces pressure to
-those who send to a congested task and relays what other stream managers announce. It opens no
-payload and knows no user value. Every event returns the messages to send, as `Send` tuples, in
-order; the ZeroMQ driver is `storm_py.runtime.stream_manager`, `--inline` and the tests drive it in
-memory.
+that task's window, or to the stream manager of the worker that hosts it. It announces pressure and
+grants to those who send to a task and relays what other stream managers announce; it tracks the
+trees of its worker's spouts. It opens no payload and knows no user value. Every event returns the
+messages to send, as `Send` tuples, in order; the ZeroMQ driver is
+`storm_py.runtime.stream_manager`, `--inline` and the tests drive it in memory.
 
 A peer is named `i<executor id>` (an instance) or `s<worker id>` (a stream manager).
 """

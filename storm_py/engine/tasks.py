@@ -23,7 +23,7 @@ from storm_py.wire.acks import AckResults
 from storm_py.wire.control import ErrorReport
 
 from .acking import Acks
-from .running import BoltCollector, Collector, RunningTask, SpoutCollector, nobody_to_tell
+from .running import BasicCollector, BoltCollector, RunningTask, SpoutCollector, nobody_to_tell
 from .user_code import FROM_USER_CODE, UserError
 
 __all__ = ["BoltTask", "RunningTask", "SpoutTask", "UserError"]
@@ -164,8 +164,7 @@ class BoltTask(RunningTask):
         # On a cycle this waits for ourselves, for ever: only then is nothing in flight called done.
         self.aligner = Aligner(plan.upstream_tasks(self.component_id))
         self._collector = (
-            # Without ack and fail: the task acks behind execute, and a second ack would undo that.
-            Collector(self.output, self.report_error)
+            BasicCollector(self.output, self.report_error)
             if isinstance(component, BaseBasicBolt)
             else BoltCollector(self.output, self.report_error, self.acks)
         )

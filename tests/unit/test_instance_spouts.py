@@ -10,7 +10,7 @@ from storm_py import EmitError
 from storm_py.engine.links import BEAT_SECS
 from storm_py.engine.tasks import UserError
 from storm_py.errors import ProtocolError
-from storm_py.wire.control import LinkBroken, Pressure, Welcome
+from storm_py.wire.control import FailPending, LinkBroken, Pressure, Welcome
 from tests.builders import (
     Data,
     End,
@@ -288,11 +288,12 @@ class TestBeats:
         instance.hears(11, Welcome(502))
         assert instance.ticks(now + BEAT_SECS * 5) == [Data(502, 1, [])]
 
-    def test_what_was_emitted_before_a_loss_fails(self) -> None:
+    @pytest.mark.parametrize("record", [LinkBroken(501), FailPending()])
+    def test_what_was_emitted_before_a_loss_fails(self, record: LinkBroken | FailPending) -> None:
         def act(spout: Any) -> None:
             spout.collector.emit([1], msg_id=spout.count)
 
         instance = words(act)
         instance.spins()
-        instance.hears(11, LinkBroken(501))
+        instance.hears(11, record)
         assert instance.done() == [("fail", 1)]

@@ -104,6 +104,41 @@ MISTAKES = [
         bolt(EXECUTE + "self.collector.reset_timeout(None)"),
         "reset_timeout got None; expected the input tuple that execute was given",
     ),
+    # what other components may do
+    running(
+        "ack in a basic bolt",
+        bolt("execute(self, tup, collector): collector.ack(tup)", kind="BaseBasicBolt"),
+        "this collector has no ack: a BaseBasicBolt acks its tuple by itself",
+        "extend BaseRichBolt to ack",
+    ),
+    running(
+        "fail in a basic bolt",
+        bolt("execute(self, tup, collector): collector.fail(tup)", kind="BaseBasicBolt"),
+        "this collector has no fail: a BaseBasicBolt fails its tuple by raising FailedException",
+    ),
+    running(
+        "reset_timeout in a basic bolt",
+        bolt("execute(self, tup, collector): collector.reset_timeout(tup)", kind="BaseBasicBolt"),
+        "this collector has no reset_timeout: extend BaseRichBolt",
+    ),
+    running(
+        "ack in a spout",
+        emitting("self.collector.ack(1)"),
+        "this collector has no ack: bolts ack tuples; the spout is told",
+        "its own method ack(msg_id)",
+        where="numbers (task 2), next_tuple",
+    ),
+    running(
+        "fail in a spout",
+        emitting("self.collector.fail(1)"),
+        "this collector has no fail: bolts fail tuples; the spout is told",
+        where="numbers (task 2), next_tuple",
+    ),
+    running(
+        "end_of_input of a bolt's collector",
+        bolt(EXECUTE + "self.collector.end_of_input()"),
+        "this collector has no end_of_input: spouts end their input; a bolt defines a method",
+    ),
     # emits
     running(
         "stream in the place of anchors",
