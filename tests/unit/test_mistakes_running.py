@@ -209,7 +209,7 @@ MISTAKES = [
     failing("activate", spout("activate(self): 1 / 0"), "numbers (task 2)"),
     failing("prepare", bolt("prepare(self, conf, context, collector): 1 / 0", EXECUTE + "pass")),
     failing("execute", bolt(EXECUTE + "1 / 0")),
-    failing("end_of_input", bolt(EXECUTE + "pass", "end_of_input(self): 1 / 0")),
+    failing("end_of_input", bolt(EXECUTE + "self.collector.ack(tup)", "end_of_input(self): 1 / 0")),
     running(
         "sys.exit in a bolt",
         "import sys\n" + bolt(EXECUTE + "sys.exit(3)"),
