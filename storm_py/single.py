@@ -16,13 +16,11 @@ from storm_py.components import pack, unpack
 from storm_py.core.plan import ExecutorPlan, make_plan
 from storm_py.core.roots import RandomBits
 from storm_py.engine.instance_core import InstanceCore
+from storm_py.engine.links import instance_peer
 from storm_py.engine.port import Watch
 from storm_py.engine.settings import Settings, limits, max_timeout_secs
-from storm_py.engine.stream_manager_core import (
-    StreamManagerCore,
-    StreamManagerStatistics,
-    instance_peer,
-)
+from storm_py.engine.statistics import StreamManagerStatistics
+from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.engine.system import system_topology, users_part
 from storm_py.run import ComponentFigures
 from storm_py.transport.memory import MemoryTransport

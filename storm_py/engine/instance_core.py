@@ -14,7 +14,6 @@ data path is `storm_py.engine.stream_manager_core`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from storm_py.core.plan import NO_CUSTOM, CustomGroupings, PhysicalPlan
@@ -33,18 +32,9 @@ from .reports import Reports
 from .sessions import Sessions, Verdict
 from .settings import Settings
 from .slices import Slices
+from .statistics import InstanceStatistics
 from .tasks import BoltTask, RunningTask, SpoutTask, UserError
 from .timers import Timers
-
-
-@dataclass(frozen=True, slots=True)
-class InstanceStatistics:
-    """Counters of an instance since its start."""
-
-    executed: int
-    emitted: int
-    transferred: int
-    queued: int
 
 
 class InstanceCore:

@@ -17,6 +17,16 @@ from storm_py.wire import control, frames
 BEAT_SECS: Final = 2.0
 
 
+def instance_peer(executor: int) -> str:
+    """The peer name of an instance."""
+    return f"i{executor}"
+
+
+def stream_manager_peer(worker: int) -> str:
+    """The peer name of a worker's stream manager."""
+    return f"s{worker}"
+
+
 class OutboundLink:
     """The sending half towards one peer."""
 

@@ -13,53 +13,22 @@ A peer is named `i<executor id>` (an instance) or `s<worker id>` (a stream manag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-from storm_py.core.acker import AckStatistics
 from storm_py.core.plan import PhysicalPlan
-from storm_py.core.pressure import Limits, QueueStatistics, TaskQueue
+from storm_py.core.pressure import Limits, TaskQueue
 from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
 from storm_py.wire import control, frames
 from storm_py.wire.acks import AckRecords, decode_acks, encode_acks
 
 from .announcements import Announcements
-from .links import OutboundLink, read_control
+from .links import OutboundLink, instance_peer, read_control, stream_manager_peer
 from .sessions import Sessions, Verdict
+from .statistics import StreamManagerStatistics
 from .trees import Results, Trees
 
 #: A message to send: (on the data socket?, peer, bytes).
 Send = tuple[bool, str, bytes]
-
-
-def instance_peer(executor: int) -> str:
-    """The peer name of an instance."""
-    return f"i{executor}"
-
-
-def stream_manager_peer(worker: int) -> str:
-    """The peer name of a worker's stream manager."""
-    return f"s{worker}"
-
-
-@dataclass(slots=True)
-class _Held:
-    """Frames for a stream manager whose link is not open."""
-
-    frames: list[bytes] = field(default_factory=list)
-    nbytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StreamManagerStatistics:
-    """Counters of a stream manager and the queues of its tasks."""
-
-    frames: int
-    refused: int
-    unroutable: int
-    lost_rows: int
-    acks: AckStatistics
-    queues: dict[int, QueueStatistics]
 
 
 class StreamManagerCore:
@@ -68,9 +37,7 @@ class StreamManagerCore:
     def __init__(
         self, plan: PhysicalPlan, worker: int, incarnation: int, rng: RandomBits, limits: Limits
     ) -> None:
-        self._plan = plan
         self._rng = rng
-        self._limits = limits
         self._me = control.Hello(
             stream_manager_peer(worker), plan.topology_id, incarnation, plan.version, []
         )
@@ -81,7 +48,8 @@ class StreamManagerCore:
         self._early: dict[int, list[control.Credit]] = {}
         self._queues: dict[int, TaskQueue] = {}
         self._route: dict[int, str] = {}
-        self._held: dict[str, _Held] = {}
+        #: frames for stream managers whose link is not open
+        self._held: dict[str, list[bytes]] = {}
         self._congested: set[str] = set()
         #: peers that lost something in a session now over, and have not begun a new one
         self._broken: set[str] = set()
@@ -94,7 +62,7 @@ class StreamManagerCore:
                 if local:
                     self._queues[task] = TaskQueue(limits)
                 else:
-                    self._held.setdefault(peer, _Held())
+                    self._held.setdefault(peer, [])
         self._trees = Trees(plan, worker)
         self._words = Announcements(
             plan, worker, self._queues, self._route, limits.frame_rows, self._reachable
@@ -202,8 +170,8 @@ class StreamManagerCore:
                 sends += self._turn(task, now, news=True)
         held = self._held.get(peer)
         if held is not None:
-            sends += [(True, peer, link.data(frame)) for frame in held.frames]
-            self._held[peer] = _Held()
+            sends += [(True, peer, link.data(frame)) for frame in held]
+            self._held[peer] = []
             sends += self._announce(*self._words.hosted(peer))
         # A new session starts from a clean slate: tell it how the tasks fare now.
         return sends + self._announce(*self._words.tasks_heard_by(peer))
@@ -270,9 +238,7 @@ class StreamManagerCore:
         if link is not None and link.open:
             sends.append((True, peer, link.data(data)))
             return
-        held = self._held[peer]
-        held.frames.append(data)
-        held.nbytes += len(data)
+        self._held[peer].append(data)
         sends += self._announce(dest)
 
     def _gap(self, session: int) -> list[Send]:

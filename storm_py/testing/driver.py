@@ -20,7 +20,7 @@ from storm_py.api.spec import StormTopology
 from storm_py.api.topology import TopologyBuilder
 from storm_py.api.tuples import Tuple
 from storm_py.constants import DEFAULT_STREAM_ID
-from storm_py.engine.stream_manager_core import instance_peer
+from storm_py.engine.links import instance_peer
 from storm_py.engine.tasks import SpoutTask, UserError
 from storm_py.errors import TopologyFailed
 from storm_py.run import ComponentFigures

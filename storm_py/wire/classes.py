@@ -38,10 +38,17 @@ class EnumForm:
         """The member that was sent as this name or number."""
         found = self.kind.__members__.get(key) if isinstance(key, str) else None
         if found is None and type(key) is int and issubclass(self.kind, enum.Flag):
-            found = self.kind(key)
+            found = self._flags(key)
         if found is None:
             raise ProtocolError(f"the Enum {self.path} has no member {key!r:.80} here")
         return found
+
+    def _flags(self, number: int) -> enum.Enum | None:
+        try:
+            found = self.kind(number)
+        except ValueError:
+            return None
+        return found if found.value == number else None  # some Pythons drop what they do not know
 
 
 class DataclassForm:

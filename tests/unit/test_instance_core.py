@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storm_py import Fields, Tuple
-from storm_py.engine.instance_core import InstanceStatistics
+from storm_py.engine.statistics import InstanceStatistics
 from storm_py.errors import ProtocolError
 from storm_py.wire.control import Credit, LinkBroken, Pressure, Stop, Welcome
 from tests.builders import (

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storm_py import FailedException, Tuple
-from storm_py.engine.instance_core import InstanceStatistics
+from storm_py.engine.statistics import InstanceStatistics
 from storm_py.engine.tasks import UserError
 from storm_py.errors import ProtocolError
 from storm_py.wire.control import Credit, LinkBroken, Pressure, Welcome
