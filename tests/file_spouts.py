@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -105,7 +104,7 @@ class SpoutTask:
         """Die: the kernel closes what was open, nothing else happens."""
         if not self._dead:
             self._dead = True
-            os.close(self.spout._lock)
+            self.spout._lock.close()
             self.spout._reader.close()
 
     def close(self) -> None:

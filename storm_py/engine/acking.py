@@ -164,7 +164,10 @@ def anchor_list(anchors: object) -> list[TrackedTuple]:
         )
     for anchor in given:
         if not isinstance(anchor, Tuple):
-            raise EmitError(f"emit got an anchor of type {type(anchor).__name__}, expected a Tuple")
+            raise EmitError(
+                f"emit got {anchor!r:.80}, an anchor of type {type(anchor).__name__}, expected a "
+                "Tuple; the call is emit(values, anchors)"
+            )
         if isinstance(anchor, TrackedTuple) and anchor.root is None:
             raise _answered(anchor, "used as an anchor")
     return [anchor for anchor in given if isinstance(anchor, TrackedTuple)]

@@ -156,10 +156,12 @@ class Announcements:
         if not senders:
             return
         word, frame_rows, rows, fresh = self._now(task)
+        missed = False
         for peer in senders:
-            if not is_open(peer):
-                continue
             key = (task, peer)
+            if not is_open(peer):
+                missed |= key in self._spent
+                continue
             last = self._words.get(key, _Word.GRANT)
             if word is _Word.GRANT:
                 if rows and (last is not _Word.GRANT or (fresh and key in self._spent)):
@@ -175,7 +177,7 @@ class Announcements:
                 self._spent.discard(key)
                 yield peer, control.Pressure(task, word is _Word.ON, frame_rows)
         if task in self._remote:
-            self._remote[task].fresh = False
+            self._remote[task].fresh &= missed
 
     def _now(self, task: int) -> tuple[_Word, int, int, bool]:
         """How a task fares: word, largest frame and, for a grant, its rows, and if it is new."""

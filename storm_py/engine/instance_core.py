@@ -185,6 +185,8 @@ class InstanceCore:
                     # What it announced in the session before died with that one.
                     self._out.unheard()
                     self._drop_input()
+                    if self._inbound is not None:
+                        self._fail_pending()
                 self._inbound = session
                 self._out.say(control.Welcome(session))
             return

@@ -181,6 +181,8 @@ class RunCore:
             if not all(worker.ready for worker in self._workers.values()):
                 return []
             self._phase = "running"
+            if self._all_ended:
+                return self._stop()
             return self._tell_all(control.Activate()) if self._active else []
         if self._phase == "stopping":
             return []
@@ -206,9 +208,11 @@ class RunCore:
         self._ended[record.executor] = record.wave
         if self._phase not in ("running", "draining"):
             return []
-        if any(self._ended.get(e.id, 0) < self._wave for e in self._plan.executors):
-            return []
-        return self._stop()
+        return self._stop() if self._all_ended else []
+
+    @property
+    def _all_ended(self) -> bool:
+        return all(self._ended.get(e.id, 0) >= self._wave for e in self._plan.executors)
 
     def failed_to_run(self, record: control.ErrorReport, now: float) -> list[Action]:
         """User code raised; if it is fatal to its process the run has failed, but goes on.

@@ -148,6 +148,7 @@ class StreamManagerCore:
             sends += self._announce(*self._words.host_is_new(hello.peer))
             if hello.peer in self._broken:
                 self._broken.discard(hello.peer)
+                sends += self._fail_unknown(hello.peer)
                 sends += self._announce(*self._words.may_have_used(hello.peer))
         return sends
 
@@ -168,9 +169,8 @@ class StreamManagerCore:
                 ready = self._queues[task].connect(now)
                 sends += [(True, peer, link.data(frame)) for frame in ready]
                 sends += self._turn(task, now, news=True)
-        held = self._held.get(peer)
-        if held is not None:
-            sends += [(True, peer, link.data(frame)) for frame in held]
+        if peer in self._held:
+            sends += [(True, peer, link.data(frame)) for frame in self._held[peer]]
             self._held[peer] = []
             sends += self._announce(*self._words.hosted(peer))
         # A new session starts from a clean slate: tell it how the tasks fare now.
@@ -186,6 +186,7 @@ class StreamManagerCore:
         """End our own session to a peer: what it has not credited is lost."""
         self._links.pop(peer, None)
         self._words.forget(peer)
+        self._early.pop(self._inbound.get(peer, 0), None)
         sends: list[Send] = []
         for task, queue in self._queues.items():
             if self._route[task] == peer:

@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from storm_py import (
     BaseRichSpout,
@@ -36,6 +36,8 @@ _LOG = logging.getLogger("storm_py.spouts")
 _MAX_OPEN: Final = 10_000
 #: How long a task waits for its dead predecessor to be gone.
 _LOCK_SECS: Final = 5.0
+#: By path, the locks that tasks of this process hold.
+_LOCKS: Final[dict[Path, IO[bytes]]] = {}
 
 
 class FileSpout(BaseRichSpout):
@@ -208,7 +210,7 @@ class FileSpout(BaseRichSpout):
         """Save where to go on."""
         self._save(self._clock())
         self._reader.close()
-        os.close(self._lock)
+        self._lock.close()
 
     # ---- the offset file -----------------------------------------------------------------------
 
@@ -269,23 +271,34 @@ class FileSpout(BaseRichSpout):
         write_durably(self._offsets, saved.encode())
         progress.saved(now)
 
-    def _locked(self, path: Path) -> int:
-        """Keep other runs away from the offsets: two writers would skip lines of each other."""
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    def _locked(self, path: Path) -> IO[bytes]:
+        """Keep other runs away from the offsets: two writers would skip lines of each other.
+
+        One that this process holds is of a copy that died in it, as copies do in tests.
+        """
+        earlier = _LOCKS.pop(path, None)
+        if earlier is not None:
+            earlier.close()
+        lock = open(path, "ab", opener=_private)  # noqa: SIM115 - held until close, or death
         give_up_at = self._clock() + _LOCK_SECS
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if self._clock() > give_up_at:
-                    os.close(lock)
+                    lock.close()
                     raise ValueError(
                         f"the offsets in {self.offset_dir} are in use by another run; end it, or "
                         "give each run an offset_dir of its own"
                     ) from None
                 time.sleep(0.05)
             else:
+                _LOCKS[path] = lock
                 return lock
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def write_durably(path: Path, data: bytes) -> None:

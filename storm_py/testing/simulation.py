@@ -20,6 +20,7 @@ from storm_py.config import Config, defaults, merge, validate
 from storm_py.core.plan import CustomGroupings, make_plan
 from storm_py.core.pressure import FREE_ROWS, START_ROWS, Limits
 from storm_py.engine.settings import limits
+from storm_py.errors import a_type
 
 from .bounds import Bounds
 from .checker import Checker, Life, SimulationError
@@ -99,6 +100,11 @@ class Simulation:
         validate(self._conf)
         if isinstance(topology, TopologyBuilder):
             topology = topology.create_topology()
+        if not isinstance(topology, StormTopology):
+            raise TypeError(
+                f"got {a_type(topology)} as topology; expected a TopologyBuilder or StormTopology "
+                "(its configuration goes into conf=)"
+            )
         self._topology = apply_limits(topology, self._conf)
         self.plan = make_plan(
             f"simulation-{seed}", numbered(self._topology), self._conf, workers or 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -360,13 +361,14 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
 
 
 def test_offsets_that_another_run_uses(task: Maker, tmp_path: Path) -> None:
-    found = task()
-    message = first_refusal(tmp_path, step_secs=0.5)
+    task().release()
+    with next((tmp_path / "offsets").glob("*.lock")).open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        message = first_refusal(tmp_path, step_secs=0.5)
     assert message == (
         f"the offsets in {tmp_path}/offsets are in use by another run; end it, or give each run "
         "an offset_dir of its own"
     )
-    found.release()
 
 
 @pytest.mark.parametrize(

@@ -288,6 +288,15 @@ class TestBeats:
         instance.hears(11, Welcome(502))
         assert instance.ticks(now + BEAT_SECS * 5) == [Data(502, 1, [])]
 
+    def test_answers_that_were_lost_on_the_way_here_fail(self) -> None:
+        def act(spout: Any) -> None:
+            spout.collector.emit([1], msg_id=spout.count)
+
+        instance = words(act)
+        instance.spins()
+        assert instance.hears(12, hello("s0"))  # it begins a new session
+        assert instance.done() == [("fail", 1)]
+
     @pytest.mark.parametrize("record", [LinkBroken(501), FailPending()])
     def test_what_was_emitted_before_a_loss_fails(self, record: LinkBroken | FailPending) -> None:
         def act(spout: Any) -> None:

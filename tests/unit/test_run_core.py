@@ -64,6 +64,15 @@ class TestWithoutAccidents:
         run.ended(1, 3)
         assert run.tick(QUIET_REWAVE_SECS - 0.1) == []
 
+    def test_spouts_that_end_before_the_run_begins(self) -> None:
+        run = Run()
+        run.start()
+        for worker in (0, 1):
+            run.up(worker)
+        assert run.ended(1, 1, 2, 3) == []
+        run.ready(0)
+        assert run.ready(1) == both(Stop())
+
     def test_a_marker_may_be_lost_although_nothing_dies(self) -> None:
         run = running()
         run.now = 100.0

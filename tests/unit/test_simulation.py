@@ -169,3 +169,9 @@ def test_only_the_named_faults_happen() -> None:
     report = Simulation(2, counted(n=200), faults=Faults(4, 20, ("delay", "duplicate"))).run()
     assert set(report.faults) <= {"delay", "duplicate"}
     assert sum(report.faults.values()) == 4
+
+
+def test_what_is_no_topology_is_refused() -> None:
+    builder = TopologyBuilder()
+    with pytest.raises(TypeError, match=r"got a tuple as topology; expected a TopologyBuilder or"):
+        Simulation(1, (builder, {}))  # type: ignore[arg-type]

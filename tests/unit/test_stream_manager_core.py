@@ -247,6 +247,17 @@ class TestCredits:
         assert manager.hears(11, Credit(1, 40, SIZE_40)) == [data("i1", 101, 2, words(n=40))]
         assert manager.core.statistics().queues[1].outstanding_rows == 40
 
+    def test_one_that_waits_dies_with_its_session(self) -> None:
+        manager = linked()
+        manager.gets(22, 1, words(n=4))
+        size = frame_size(words(n=4))
+        assert manager.hears(11, Credit(1, 4, size, seq=1)) == []
+        manager.hears(11, LinkBroken(101))
+        manager.hears(11, Welcome(103))
+        manager.gets(22, 2, words(n=4))
+        assert manager.gets(11, 1) == []  # the output that it was for
+        assert manager.core.statistics().queues[1].outstanding_rows == 4
+
     def test_one_that_overtook_its_outputs_waits_for_them(self) -> None:
         """They travel on different sockets; the outputs may die with their sender."""
         manager = linked()

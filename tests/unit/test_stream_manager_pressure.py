@@ -357,6 +357,16 @@ class TestGrants:
             said("i2", 102, Grant(1, 2)),
         ]
 
+    def test_a_sender_whose_link_is_not_open_yet_hears_of_it_then(self) -> None:
+        manager = Manager(TWO_WORKERS, limits=LIMITED)
+        manager.link("s1", 55, 101)
+        manager.connect("i3")
+        manager.hears(33, hello("i3"))
+        manager.gets(33, 2, words(2, 3, n=2))  # its grant for task 2 went into number 1
+        manager.hears(33, Welcome(102))  # too late
+        manager.hears(34, hello("i3"))
+        assert manager.hears(34, Welcome(102))[-1] == said("i3", 102, Grant(2, START_ROWS))
+
     def test_a_worker_that_hosts_no_consumer_passes_grants_on(self) -> None:
         manager = home()
         assert manager.hears(77, Grant(2, 9)) == []  # i3 has not used its first one
