@@ -275,7 +275,6 @@ class Manager(Linked):
         self._timeout_secs = max_timeout_secs(plan)
         self._rotate_at = self.network.now + self._timeout_secs
         self._beat_at = self.network.now + BEAT_SECS
-        self._congested: set[str] = set()
         self.guarded(self.register, "stream-manager")
 
     def receive(self, data: bool, message: bytes) -> None:

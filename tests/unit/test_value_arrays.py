@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -106,15 +106,14 @@ class TestAnyBytes:
     @given(
         st.sampled_from([SCALAR, ARRAY]),
         st.from_regex(r"[<>|][a-zA-Z]\d{1,3}(\[\d?[a-zA-Z]{1,2}\])?", fullmatch=True),
-        st.lists(st.integers(-1, 2**70) | st.integers(0, 3), max_size=3),
+        st.lists(st.integers(-1, 2**64 - 1) | st.integers(0, 3), max_size=3),
         st.binary(max_size=40),
     )
     def test_any_parts(self, code: int, kind: str, shape: list[int], content: bytes) -> None:
-        def decode() -> None:
-            parts = [kind, content] if code == SCALAR else [kind, shape, content]
-            try:
-                unpack_rows(ext(code, *parts))
-            except (ProtocolError, OverflowError):  # the latter is msgpack's, on a huge size
-                assert True
+        message = ext(code, *([kind, content] if code == SCALAR else [kind, shape, content]))
 
-        assert peak_bytes(partial(decode)) < 2_000_000
+        def decode() -> None:
+            with suppress(ProtocolError):
+                unpack_rows(message)
+
+        assert peak_bytes(decode) < 2_000_000
