@@ -309,7 +309,7 @@ def _frame_in_words(message: bytes, frame: frames.Frame) -> Rows | End:
         assert kind is frames.MarkerKind.END
         return End(frame.src, frame.dest, wave)
     runs, packed = frames.decode_data(message, frame)
-    remaining = iter(values.unpack_rows(packed))
+    remaining = iter(values.PLAIN.unpack_rows(packed))
     return Rows(frame.src, frame.dest, [(s, [next(remaining) for _ in range(n)]) for s, n in runs])
 
 
@@ -328,7 +328,7 @@ def frame_bytes(content: Rows | End) -> bytes:
     if isinstance(content, End):
         kind = frames.MarkerKind.END
         return frames.encode_marker(1, content.src, content.dest, 7, kind, content.wave)
-    pack = values.new_packer()
+    pack = values.PLAIN.packer()
     packed = [pack(row) for _, run in content.runs for row in run]
     runs = [(stream, len(run)) for stream, run in content.runs]
     return b"".join(frames.encode_data(1, content.src, content.dest, 7, runs, packed))

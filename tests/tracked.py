@@ -94,7 +94,9 @@ class Producer:
         decoded_runs, packed = frames.decode_data(buf, frame)
         streams = [list(STREAMS)[stream] for stream, count in decoded_runs for _ in range(count)]
         ids = self._ids(found, len(streams))
-        self.received[batch.dest] += zip(streams, values.unpack_rows(packed), ids, strict=True)
+        self.received[batch.dest] += zip(
+            streams, values.PLAIN.unpack_rows(packed), ids, strict=True
+        )
 
     @staticmethod
     def _ids(tracking: frames.Tracking | None, rows: int) -> list[dict[int, int]]:

@@ -17,7 +17,7 @@ def packed(row: list[object], codec: Codec = PLAIN) -> bytes:
     try:
         return pack(row)
     except Exception:  # noqa: BLE001 - whatever the fast packer dislikes goes the slow way
-        return codec.pack_slowly(row, pack)
+        return codec.pack_slowly(row)
 
 
 def unpacked(*packed_rows: bytes, codec: Codec = PLAIN) -> list[list[object]]:

@@ -34,24 +34,37 @@ class Acks:
         self.acks: dict[int, int] = {}
         self.fails: list[int] = []
         self.resets: list[int] = []
+        #: The collector's ack.
+        self.ack: Callable[[Tuple], None] = self._quick_ack()
 
     def __bool__(self) -> bool:
         return bool(self.init_roots or self.acks or self.fails or self.resets)
 
-    def ack(self, tup: Tuple) -> None:
-        """The collector's ack."""
+    def _quick_ack(self) -> Callable[[Tuple], None]:
+        """One function for the usual tuple, with one root; the rest goes to `_ack`."""
+        acks, get, general = self.acks, self.acks.get, self._ack
+
+        def ack(tup: Tuple) -> None:
+            if tup.__class__ is TrackedTuple and (root := tup.root).__class__ is int:
+                if root:
+                    acks[root] = get(root, 0) ^ tup.xor
+                tup.root = None
+            else:
+                general(tup)
+
+        return ack
+
+    def _ack(self, tup: Tuple) -> None:
         if not isinstance(tup, TrackedTuple):
             _check_tuple(tup, "ack")
             return
         root = tup.root
         if isinstance(root, int):
-            if root:
-                self.acks[root] = self.acks.get(root, 0) ^ tup.xor
+            root = ((root, 0),) if root else ()
         elif root is None:
             raise _answered(tup, "acked")
-        else:
-            for each, edge in root:
-                self.acks[each] = self.acks.get(each, 0) ^ edge ^ tup.xor
+        for each, edge in root:
+            self.acks[each] = self.acks.get(each, 0) ^ edge ^ tup.xor
         tup.root = None
 
     def fail(self, tup: Tuple) -> None:

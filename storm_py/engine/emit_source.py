@@ -129,16 +129,25 @@ def _root(shape: EmitShape) -> list[str]:
 
 def _anchor(style: str) -> list[str]:
     """Find the root of the one anchor; other cases go to the general function at once."""
-    basic = style == "basic"
+    if style == "basic":
+        return [
+            "    anchors = current.tuple",
+            "    if anchors is None:",
+            "        root = 0",
+            "    else:",
+            "        root = anchors.root",
+            "        if root.__class__ is not int:",
+            "            return emit_many(values, stream)",
+            "        value = 0",
+        ]
     return [
-        *(["    anchors = current.tuple"] if basic else []),
-        "    if anchors is None or anchors.__class__ is Tuple:  # of a frame without tracking",
-        "        root = 0",
-        "    elif anchors.__class__ is TrackedTuple and anchors.root.__class__ is int:",
+        "    if anchors.__class__ is TrackedTuple and anchors.root.__class__ is int:",
         "        root = anchors.root",
         "        value = 0",
+        "    elif anchors is None or anchors.__class__ is Tuple:  # of a frame without tracking",
+        "        root = 0",
         "    else:",
-        f"        return emit_many({'values, stream' if basic else 'values, anchors, stream'})",
+        "        return emit_many(values, anchors, stream)",
     ]
 
 

@@ -55,7 +55,7 @@ class Emissions:
 class Current:
     """The tuple that a basic bolt is executing: what its emits are anchored to."""
 
-    tuple: Tuple | None = None
+    tuple: TrackedTuple | None = None
 
 
 class TaskOutput:
@@ -255,7 +255,7 @@ class TaskOutput:
 
     def _repack(self, stream: str, values: list[object], error: Exception) -> bytes:
         try:
-            return self._codec.pack_slowly(values, self._pack)
+            return self._codec.pack_slowly(values)
         except Exception as slow:  # noqa: BLE001 - whatever it is, it is told where it belongs
             problem = str(slow)
         fields = self._streams[stream].fields

@@ -111,7 +111,7 @@ class TaskMetrics:
 
     def _row(self, values: list[object]) -> bytes:
         try:
-            row = self._codec.pack_slowly(values, self._pack)
+            row = self._codec.pack_slowly(values)
         except Exception as error:
             raise self._refused("cannot be serialised", error) from error
         if len(row) > self._max_row_bytes:

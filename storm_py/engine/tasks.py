@@ -9,6 +9,7 @@ task: how to run rows, whether the task has ended, and its outputs. What both ha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from sys import getrefcount
 from typing import Any
 
 from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
@@ -23,6 +24,7 @@ from storm_py.wire.acks import AckResults
 from storm_py.wire.control import ErrorReport
 
 from .acking import Acks
+from .reuse import ALONE
 from .running import BasicCollector, BoltCollector, RunningTask, SpoutCollector, nobody_to_tell
 from .user_code import FROM_USER_CODE, UserError
 
@@ -207,16 +209,13 @@ class BoltTask(RunningTask):
                 if isinstance(bolt, BaseBasicBolt):
                     self._run_basic(bolt, rows, context)
                 else:
-                    execute = bolt.execute
-                    for values in rows:
-                        execute(Tuple(values, context))
+                    self._run_rich(bolt, rows, context)
             elif isinstance(bolt, BaseBasicBolt):
                 tracked = zip(rows, roots, edges, strict=False)
                 self._run_basic_tracked(bolt, self.acks, tracked, context)
             else:
-                execute = bolt.execute
-                for values, root, edge in zip(rows, roots, edges, strict=False):
-                    execute(TrackedTuple(values, context, root, edge))
+                tracked = zip(rows, roots, edges, strict=False)
+                self._run_rich_tracked(bolt, tracked, context)
         except UserError:
             raise
         except FROM_USER_CODE as error:
@@ -230,7 +229,7 @@ class BoltTask(RunningTask):
         """What the collector and the loops below do for a basic bolt, with hooks."""
         bolt, hooks, acks, current = self._bolt, self.hooks, self.acks, self.output.current
         assert isinstance(bolt, BaseBasicBolt)
-        current.tuple = tup
+        current.tuple = tup if isinstance(tup, TrackedTuple) else None
         try:
             bolt.execute(tup, self._collector)
         except FailedException as error:
@@ -241,14 +240,47 @@ class BoltTask(RunningTask):
             hooks.ack(nobody_to_tell if acks is None else acks.ack)(tup)
         current.tuple = None
 
+    # In each of these loops a tuple that user code did not keep serves the next row as well.
+
+    def _run_rich(
+        self, bolt: BaseRichBolt, rows: Iterator[list[Any]], context: TupleContext
+    ) -> None:
+        execute = bolt.execute
+        tup = Tuple([], context)
+        for values in rows:
+            tup.values = values
+            execute(tup)
+            if getrefcount(tup) > ALONE:
+                tup = Tuple([], context)
+
+    def _run_rich_tracked(
+        self,
+        bolt: BaseRichBolt,
+        rows: Iterator[tuple[list[Any], Root, int]],
+        context: TupleContext,
+    ) -> None:
+        execute = bolt.execute
+        tup = TrackedTuple([], context, None, 0)
+        for values, root, edge in rows:
+            tup.values = values
+            tup.root = root
+            tup.xor = edge
+            execute(tup)
+            if getrefcount(tup) > ALONE:
+                tup = TrackedTuple([], context, None, 0)
+
     def _run_basic(
         self, bolt: BaseBasicBolt, rows: Iterator[list[Any]], context: TupleContext
     ) -> None:
         execute, collector = bolt.execute, self._collector
         while True:
+            tup = Tuple([], context)
             try:
                 for values in rows:
-                    execute(Tuple(values, context), collector)
+                    tup.values = values
+                    execute(tup, collector)
+                    if getrefcount(tup) > ALONE:
+                        tup = Tuple([], context)
                 return
             except ReportedFailedException as error:
                 self.report_error(error)
@@ -266,11 +298,14 @@ class BoltTask(RunningTask):
         execute, collector, current = bolt.execute, self._collector, self.output.current
         gathered = acks.acks
         get = gathered.get
-        tup = None
+        alone = ALONE + 1  # `current` has it too
         while True:
+            current.tuple = tup = TrackedTuple([], context, 0, 0)
             try:
                 for values, root, edge in rows:
-                    current.tuple = tup = TrackedTuple(values, context, root, edge)
+                    tup.values = values
+                    tup.root = root
+                    tup.xor = edge
                     execute(tup, collector)
                     if root.__class__ is int:
                         if root:
@@ -278,12 +313,13 @@ class BoltTask(RunningTask):
                         tup.root = None
                     else:
                         acks.ack(tup)
+                    if getrefcount(tup) > alone:
+                        current.tuple = tup = TrackedTuple([], context, 0, 0)
                 break
             except FailedException as error:
                 if isinstance(error, ReportedFailedException):
                     self.report_error(error)
-                if tup is not None:
-                    acks.fail(tup)
+                acks.fail(tup)
         current.tuple = None
 
     def end_of_input(self) -> None:

@@ -32,9 +32,6 @@ __all__ = [
     "Codec",
     "Serializer",
     "UnserialisableValue",
-    "new_packer",
-    "pack_slowly",
-    "unpack_rows",
 ]
 
 # Codes on the wire, never reused; 5 to 11 are those of `LEAVES`.
@@ -125,22 +122,28 @@ class Codec:
         """A function that packs one row; each instance makes its own, for its own thread.
 
         A failing pack empties the packer's buffer, which is harmless as every row is packed alone.
+        Lone surrogates make it fail: to allow them costs every other str a copy of its own.
         """
-        packer = msgpack.Packer(
-            use_bin_type=True,
-            strict_types=True,
-            unicode_errors="surrogatepass",
-            default=self._defaults[0],
-        )
+        packer = msgpack.Packer(use_bin_type=True, strict_types=True, default=self._defaults[0])
         pack: Callable[[object], bytes] = packer.pack
         return pack
 
-    def pack_slowly(self, row: list[object], pack: Callable[[object], bytes]) -> bytes:
-        """Pack a row that the plain packer refused: integers beyond 64 bits, at any depth.
+    def pack_slowly(self, row: list[object]) -> bytes:
+        """Pack a row that the plain packer refused: integers beyond 64 bits and lone surrogates.
 
         Raises UnserialisableValue naming the place and type of the first value that cannot travel.
         """
-        return pack([self._widen(value, f"[{i}]", 0) for i, value in enumerate(row)])
+        wide = [self._widen(value, f"[{i}]", 0) for i, value in enumerate(row)]
+        return self._packb(wide, 0)
+
+    def _packb(self, value: object, depth: int) -> bytes:
+        packed: bytes = msgpack.packb(
+            value,
+            strict_types=True,
+            unicode_errors="surrogatepass",
+            default=self._defaults[depth],
+        )
+        return packed
 
     def _to_ext(self, value: object, depth: int) -> object:
         convert = self._converts.get(type(value))
@@ -152,13 +155,7 @@ class Codec:
         content = list(value)
         if depth >= _CHECKED_DEPTH:
             self._check_depth(content, depth)
-        packed = msgpack.packb(
-            content,
-            strict_types=True,
-            unicode_errors="surrogatepass",
-            default=self._defaults[depth + 1],
-        )
-        return msgpack.ExtType(code, packed)
+        return msgpack.ExtType(code, self._packb(content, depth + 1))
 
     def _nest_instance(self, form: DataclassForm, value: object, depth: int) -> msgpack.ExtType:
         return self._nest(_DATACLASS, (form.path, form.content(value)), depth)
@@ -394,7 +391,3 @@ def _plain(base: type, value: Any, depth: int) -> object:
 
 #: The codec of a topology that registers nothing and pickles nothing.
 PLAIN: Final = Codec()
-
-new_packer = PLAIN.packer
-pack_slowly = PLAIN.pack_slowly
-unpack_rows = PLAIN.unpack_rows

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from storm_py.errors import ProtocolError
 from storm_py.wire import frames
 from storm_py.wire.frames import Frame, MarkerKind, Tracking
-from storm_py.wire.values import new_packer, unpack_rows
+from storm_py.wire.values import PLAIN
 from tests.strategies import damaged, peak_bytes
 
 u16, u32, u64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))
 i32 = st.integers(-(2**31), 2**31 - 1)
-pack = new_packer()
+pack = PLAIN.packer()
 small_rows = st.lists(st.integers(0, 300), max_size=2)
 
 HEADER = frames.message_header(0x1122334455667788, 9)
@@ -102,7 +102,7 @@ class TestDataFrames:
         found, body = frames.decode_data(message, frame)
         assert found == runs
         assert bytes(body[5:]) == b"".join(packed)
-        assert len(unpack_rows(body)) == len(packed)
+        assert len(PLAIN.unpack_rows(body)) == len(packed)
 
     def test_golden(self) -> None:
         parts = frames.encode_data(3, -1, 2, 5, [(1, 1)], [pack(["a"])])
@@ -143,7 +143,7 @@ class TestDataFrames:
                 *(frame.rows, frame.start, frame.payload, end),
             )
             with pytest.raises(ProtocolError):
-                unpack_rows(frames.decode_data(whole, shorter)[1])
+                PLAIN.unpack_rows(frames.decode_data(whole, shorter)[1])
 
     def test_no_frame_at_all(self) -> None:
         assert list(frames.frames(HEADER)) == []
@@ -199,7 +199,7 @@ def decode_all(message: bytes) -> None:
 
 
 def decode_rows(message: bytes, frame: Frame) -> None:
-    unpack_rows(frames.decode_data(message, frame)[1])
+    PLAIN.unpack_rows(frames.decode_data(message, frame)[1])
 
 
 class TestAnyBytes:

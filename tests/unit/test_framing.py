@@ -10,13 +10,13 @@ from storm_py import EmitError
 from storm_py.core.batching import OpenBatch
 from storm_py.engine.framing import SINGLE_ROW_OVERHEAD_BYTES, data_frames
 from storm_py.wire import frames
-from storm_py.wire.values import new_packer, unpack_rows
+from storm_py.wire.values import PLAIN
 from tests.builders import DIRECT, SHUFFLE, bolt, plan_of, spout
 from tests.instance import Instance, ScriptedSpout
 from tests.tracked import Producer, target, tracked
 
 LIMIT = 600
-pack = new_packer()
+pack = PLAIN.packer()
 
 #: (stream, size of a text, number of roots; None where the row is untracked)
 rows = st.tuples(st.integers(0, 2), st.integers(0, 400), st.none() | st.integers(1, 12))
@@ -50,9 +50,9 @@ def framed(batch: OpenBatch) -> list[tuple[int, list[tuple[int, int, int]]]]:
             pairs = iter(columns.roots)
             of_row = [[next(pairs) for _ in range(n)] for n in columns.counts or [1] * frame.rows]
             counts = [sum(map(bool, roots)) for roots in of_row]
-            for roots, row in zip(of_row, unpack_rows(body), strict=True):
+            for roots, row in zip(of_row, PLAIN.unpack_rows(body), strict=True):
                 assert {root for root in roots if root} <= {int(str(row[0])) + 1}
-        arrived = zip(streams, unpack_rows(body), counts, strict=True)
+        arrived = zip(streams, PLAIN.unpack_rows(body), counts, strict=True)
         content = [(stream, int(str(row[0])), count) for stream, row, count in arrived]
         found.append((frame.end - frame.start, content))
     return found
@@ -140,7 +140,7 @@ def test_an_instance_sends_no_larger_frame(sizes: list[int], tracked: bool) -> N
     for data, message in instance.port.sent:
         for frame in frames.frames(message) if data else ():
             if frame.kind == frames.FrameKind.DATA:
-                found = unpack_rows(frames.decode_data(message, frame)[1])
+                found = PLAIN.unpack_rows(frames.decode_data(message, frame)[1])
                 numbers += [row[0] for row in found]
                 assert frame.end - frame.start <= 1024 or len(found) == 1
                 assert frame.end - frame.start <= 1024 + SINGLE_ROW_OVERHEAD_BYTES

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storm_py.errors import ProtocolError
-from storm_py.wire.values import UnserialisableValue, unpack_rows
+from storm_py.wire.values import PLAIN, UnserialisableValue
 from tests.strategies import arrays, numpy_scalars, peak_bytes
 from tests.travel import ext, packed, same, travelled
 
@@ -99,7 +99,7 @@ class TestAnyBytes:
     )
     def test_no_array(self, parts: list[object], problem: str) -> None:
         with pytest.raises(ProtocolError) as caught:
-            unpack_rows(ext(ARRAY, *parts))
+            PLAIN.unpack_rows(ext(ARRAY, *parts))
         assert problem in str(caught.value)
 
     @settings(max_examples=150)
@@ -114,6 +114,6 @@ class TestAnyBytes:
 
         def decode() -> None:
             with suppress(ProtocolError):
-                unpack_rows(message)
+                PLAIN.unpack_rows(message)
 
         assert peak_bytes(decode) < 2_000_000

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from storm_py.errors import ProtocolError
-from storm_py.wire.values import UnserialisableValue, unpack_rows
+from storm_py.wire.values import PLAIN, UnserialisableValue
 from tests.travel import ext, packed, same, travelled
 from tests.value_types import (
     Bits,
@@ -78,7 +78,7 @@ class TestEnums:
     )
     def test_what_is_no_member_here(self, parts: list[object], problem: str) -> None:
         with pytest.raises(ProtocolError) as caught:
-            unpack_rows(ext(ENUM, *parts))
+            PLAIN.unpack_rows(ext(ENUM, *parts))
         assert problem in str(caught.value)
 
     @pytest.mark.parametrize("source", ["1 / 0", "import sys; sys.exit(3)", "def f(:"])
@@ -88,7 +88,7 @@ class TestEnums:
         (tmp_path / "broken_shop.py").write_text(source)
         monkeypatch.syspath_prepend(tmp_path)
         with pytest.raises(ProtocolError, match="the module broken_shop cannot be imported"):
-            unpack_rows(ext(ENUM, "broken_shop:Colour", "RED"))
+            PLAIN.unpack_rows(ext(ENUM, "broken_shop:Colour", "RED"))
 
 
 class TestDataclasses:
@@ -127,7 +127,7 @@ class TestDataclasses:
 
     def test_fields_may_be_of_any_order_on_the_wire(self) -> None:
         row = ext(DATACLASS, f"{HERE}:Money", {"colour": None, "cents": 3})
-        assert same(unpack_rows(row), [Money(3)])
+        assert same(PLAIN.unpack_rows(row), [Money(3)])
 
     @pytest.mark.parametrize(
         ("parts", "problem"),
@@ -144,13 +144,13 @@ class TestDataclasses:
     )
     def test_what_is_no_instance_here(self, parts: list[object], problem: str) -> None:
         with pytest.raises(ProtocolError) as caught:
-            unpack_rows(ext(DATACLASS, *parts))
+            PLAIN.unpack_rows(ext(DATACLASS, *parts))
         assert problem in str(caught.value)
 
     def test_a_key_that_cannot_be_hashed(self) -> None:
         key = ext(DATACLASS, f"{HERE}:Money", {"cents": [], "colour": 1})[1:]
         with pytest.raises(ProtocolError, match="rows do not unpack: unhashable type: 'list'"):
-            unpack_rows(b"\x91\x81" + key + b"\xc0")
+            PLAIN.unpack_rows(b"\x91\x81" + key + b"\xc0")
 
     def test_nested_without_end(self) -> None:
         value: object = None

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 from storm_py import Values
 from storm_py.errors import ProtocolError
-from storm_py.wire.values import UnserialisableValue, new_packer, pack_slowly, unpack_rows
+from storm_py.wire.values import PLAIN, UnserialisableValue
 from tests.strategies import all_values, damaged, peak_bytes, row_values
 from tests.travel import packed, same, travelled, unpacked
 
-pack = new_packer()
+pack = PLAIN.packer()
 Wrap = Callable[[object], object]
 
 
@@ -58,7 +58,7 @@ class TestRoundTrip:
     @settings(max_examples=50)
     @given(all_values)
     def test_the_slow_way_gives_the_same(self, value: object) -> None:
-        ((result,),) = unpacked(pack_slowly([value], pack))
+        ((result,),) = unpacked(PLAIN.pack_slowly([value]))
         assert same(result, value)
 
     @settings(max_examples=50)
@@ -203,7 +203,7 @@ def ext(code: int, data: bytes) -> bytes:
 
 def decodes(data: bytes) -> None:
     with suppress(ProtocolError):
-        unpack_rows(data)
+        PLAIN.unpack_rows(data)
 
 
 class TestAnyBytes:
@@ -235,15 +235,15 @@ class TestAnyBytes:
         whole = packed(["word", (2**70, {1.5, dt.date.max}), {"a": Decimal(1)}, uuid.UUID(int=1)])
         for size in range(len(whole)):
             with pytest.raises(ProtocolError, match="do not unpack"):
-                unpack_rows(whole[:size])
+                PLAIN.unpack_rows(whole[:size])
 
     def test_trailing_bytes(self) -> None:
         with pytest.raises(ProtocolError, match="do not unpack"):
-            unpack_rows(packed([1]) + b"\x00")
+            PLAIN.unpack_rows(packed([1]) + b"\x00")
 
     def test_unknown_extension(self) -> None:
         with pytest.raises(ProtocolError, match="extension type 99 is unknown"):
-            unpack_rows(ext(99, b""))
+            PLAIN.unpack_rows(ext(99, b""))
 
     @pytest.mark.parametrize("code", [1, 2, 3])
     def test_extensions_nested_without_end(self, code: int) -> None:
@@ -251,7 +251,7 @@ class TestAnyBytes:
         for _ in range(500):
             data = b"\x91" + ext(code, data)
         with pytest.raises(ProtocolError):
-            unpack_rows(data)
+            PLAIN.unpack_rows(data)
 
     @pytest.mark.parametrize("head", [b"\xdd", b"\xdf", b"\xc6", b"\xdb", b"\xc9"])
     def test_a_huge_count_allocates_nothing(self, head: bytes) -> None:
