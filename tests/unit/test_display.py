@@ -32,7 +32,7 @@ def snapshot(secs: float = 0.0, emitted: int = 0, executed: int = 0) -> Snapshot
         secs=secs,
         workers=2,
         components=(
-            ComponentFigures("line", "spout", 5, 5, 0, emitted, 0),
+            ComponentFigures("line", "spout", 5, 5, 0, emitted, 0, emitted // 2, emitted // 4),
             ComponentFigures("split", "bolt", 8, 16, executed, 2 * executed, emitted - executed),
         ),
         restarts=0,
@@ -273,7 +273,7 @@ class TestLive:
         display = screen.live()
         display.snapshot(snapshot())
         display.finish(result())
-        assert screen.text.count("average rate") == 1
+        assert screen.text.count("avg rate") == 1
         assert screen.lines[-1].startswith("words-1-1700000000: done after 20.0 s")
 
 
@@ -321,8 +321,10 @@ class TestSummary:
 
     def test_done(self) -> None:
         names, line, split, outcome = self.finish(result())
-        assert names.split("  ")[0] == "component"
-        assert line.split() == ["line", "spout", "5", "123,456", "6,173/s"]
+        columns = ["executors", "executed", "emitted", "acked", "failed", "avg", "rate"]
+        assert names.split() == ["component", "kind", *columns]
+        assert max(map(len, (names, line, split))) <= 80  # or a terminal cuts numbers off
+        assert line.split() == ["line", "spout", "5", "123,456", "61,728", "30,864", "6,173/s"]
         assert split.split() == ["split", "bolt", "8", "1,000,000", "2,000,000", "50,000/s"]
         assert outcome == "words-1-1700000000: done after 20.0 s, start took 0.8 s"
 
@@ -335,8 +337,8 @@ class TestSummary:
         )
         assert self.finish(ended)[-4:] == [
             "words-1-1700000000: failed after 2.0 s, start took 0.8 s, 1 error, 2 restarts",
-            "lost: task 3 was killed",
-            "lost: task 4 [b] too",
+            "note: task 3 was killed",
+            "note: task 4 [b] too",
             "logs: /var/log/words",
         ]
 
@@ -354,7 +356,7 @@ class TestSummary:
 
     def test_never_started(self) -> None:
         line = self.finish(result(snapshot()))[1]
-        assert line.split() == ["line", "spout", "5", "0"]
+        assert line.split() == ["line", "spout", "5", "0", "0", "0"]
 
 
 class TestChoice:

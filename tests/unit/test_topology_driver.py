@@ -40,6 +40,14 @@ class TestABolt:
                 driver.feed("input", [sentence], number)
             assert (driver.acked(), driver.failed(), driver.pending()) == ([0, 2], [1], [])
 
+    def test_figures_count_what_a_spout_was_told(self) -> None:
+        with TopologyDriver.for_bolt(Split(), "sentence") as driver:
+            for number, sentence in enumerate(["a", "fail", "b"]):
+                driver.feed("input", [sentence], number)
+            driver.feed("input", ["untracked"])
+            found = {each.component_id: (each.acked, each.failed) for each in driver.figures()}
+            assert found == {"input": (2, 1), "bolt": (0, 0), "sink": (0, 0)}
+
     def test_several_inputs(self) -> None:
         with TopologyDriver.for_bolt(Late(), {"left": "a", "right": ["b", "c"]}) as driver:
             driver.feed("left", [1])
