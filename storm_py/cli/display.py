@@ -26,6 +26,7 @@ from rich.text import Text
 from storm_py.run import ComponentFigures, RunResult, Snapshot
 from storm_py.wire.control import ErrorReport
 
+from .repeats import Repeats, ordinal
 from .tracebacks import users_part
 
 __all__ = ["Display", "LiveDisplay", "PlainDisplay", "choose"]
@@ -93,6 +94,7 @@ class Display:
         self._console = console
         self._out = out
         self._out_closed = False
+        self._repeats = Repeats()
 
     def __enter__(self) -> Self:
         return self
@@ -113,9 +115,14 @@ class Display:
         self._flush()
 
     def error(self, error: ErrorReport) -> None:
-        """User code raised, or a component could not start."""
+        """User code raised, or a component could not start; what came before takes one line."""
         message = error.message.rstrip().removesuffix(":")  # str(error) may be empty
         head = f"ERROR {error.component} (task {error.task}), {error.where}: {message}"
+        count = self._repeats.count(error)
+        if count > 1:
+            first_line = head.partition("\n")[0]
+            self._show(Text(f"{first_line} (again, {ordinal(count)} time)", style="red"))
+            return
         self._show(Text(head, style="bold red"))
         trace = users_part(error.traceback, error.message)
         if trace:

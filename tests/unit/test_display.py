@@ -20,6 +20,7 @@ from storm_py.cli.display import (
     StderrConsole,
     choose,
 )
+from storm_py.cli.repeats import ordinal
 from storm_py.cli.tracebacks import users_part
 from storm_py.run import ComponentFigures, RunResult, Snapshot
 from storm_py.wire.control import ErrorReport
@@ -298,6 +299,46 @@ class TestMessages:
             '      File "/home/me/flow.py", line 7, in execute',
             "        return int('x[1]')",
         ]
+
+    def test_an_error_that_comes_again_takes_one_line(self) -> None:
+        screen = Screen()
+        display = screen.plain()
+        trace = (
+            "Traceback (most recent call last):\n"
+            '  File "/home/me/flow.py", line 7, in execute\n'
+            "ValueError: bad\nand more\n"
+        )
+        report = ErrorReport("split", 3, "execute", "ValueError: bad\nand more", trace, True)
+        for task in (3, 3, 4):
+            display.error(replace(report, task=task))
+        display.error(replace(report, message="ValueError: worse", traceback="", fatal=False))
+        display.error(replace(report, component="count"))
+        assert screen.lines == [
+            "ERROR split (task 3), execute: ValueError: bad",
+            "and more",
+            "    Traceback (most recent call last):",
+            '      File "/home/me/flow.py", line 7, in execute',
+            "ERROR split (task 3), execute: ValueError: bad (again, 2nd time)",
+            "ERROR split (task 4), execute: ValueError: bad (again, 3rd time)",
+            "ERROR split (task 3), execute: ValueError: worse",
+            "ERROR count (task 3), execute: ValueError: bad",
+            "and more",
+            "    Traceback (most recent call last):",
+            '      File "/home/me/flow.py", line 7, in execute',
+        ]
+
+    @pytest.mark.parametrize(
+        ("number", "words"),
+        [
+            (1, "1st 2nd 3rd 4th"),
+            (10, "10th 11th 12th 13th 14th"),
+            (20, "20th 21st 22nd 23rd 24th"),
+            (110, "110th 111th 112th 113th 114th"),
+            (1020, "1,020th 1,021st 1,022nd 1,023rd"),
+        ],
+    )
+    def test_how_often(self, number: int, words: str) -> None:
+        assert [ordinal(number + n) for n in range(len(words.split()))] == words.split()
 
     def test_error_without_traceback_and_without_text(self) -> None:
         screen = Screen()

@@ -1,0 +1,33 @@
+"""Repeats: how often an error was shown before, so that it is shown in full only once.
+
+A mistake that stays raises the same at each restart, in each task of its component.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from storm_py.wire.control import ErrorReport
+
+_SUFFIXES: Final = {1: "st", 2: "nd", 3: "rd"}
+
+
+class Repeats:
+    """The errors of one run."""
+
+    def __init__(self) -> None:
+        # Hashes only: a run may go on for weeks.
+        self._seen: Counter[int] = Counter()
+
+    def count(self, error: ErrorReport) -> int:
+        """How often this error has come, this time included; whichever task of the component."""
+        same = hash((error.component, error.where, error.message, error.traceback))
+        self._seen[same] += 1
+        return self._seen[same]
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `11th`, `23rd`."""
+    teens = number % 100 in (11, 12, 13)
+    return f"{number:,}{'th' if teens else _SUFFIXES.get(number % 10, 'th')}"
