@@ -107,7 +107,8 @@ class Observer(Protocol):
     def log(self, level: int, source: str, text: str) -> None:
         """A log record of WARNING or above; `source` says component and task.
 
-        Inline also what `topology.debug` logs, at INFO, since no instance has a file there.
+        Inline also what `topology.debug` logs, at INFO, since no instance has a file there; and, on
+        another thread, that user code does not come back.
         """
 
     def output(self, source: str, line: str) -> None:

@@ -54,7 +54,8 @@ LAYERS = {
         "zmq",
     ),
     "single": Layer("api core wire run engine transport components config errors constants"),
-    "inline": Layer("api engine run single wire config"),
+    "inline_watch": Layer("engine"),
+    "inline": Layer("api engine run single wire config inline_watch"),
     "testing": Layer(
         "api core wire run engine single local config errors constants", "cloudpickle"
     ),
