@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,14 +12,11 @@ import pytest
 from rich.console import Console
 
 from storm_py.cli.display import (
-    Display,
     LiveDisplay,
     PlainDisplay,
     Rates,
     StderrConsole,
-    choose,
 )
-from storm_py.cli.repeats import ordinal
 from storm_py.cli.tracebacks import users_part
 from storm_py.run import ComponentFigures, RunResult, Snapshot
 from storm_py.wire.control import ErrorReport
@@ -327,19 +323,6 @@ class TestMessages:
             '      File "/home/me/flow.py", line 7, in execute',
         ]
 
-    @pytest.mark.parametrize(
-        ("number", "words"),
-        [
-            (1, "1st 2nd 3rd 4th"),
-            (10, "10th 11th 12th 13th 14th"),
-            (20, "20th 21st 22nd 23rd 24th"),
-            (110, "110th 111th 112th 113th 114th"),
-            (1020, "1,020th 1,021st 1,022nd 1,023rd"),
-        ],
-    )
-    def test_how_often(self, number: int, words: str) -> None:
-        assert [ordinal(number + n) for n in range(len(words.split()))] == words.split()
-
     def test_error_without_traceback_and_without_text(self) -> None:
         screen = Screen()
         screen.plain().error(ErrorReport("split", 3, "execute", "KeyError: ", "", True))
@@ -398,28 +381,3 @@ class TestSummary:
     def test_never_started(self) -> None:
         line = self.finish(result(snapshot()))[1]
         assert line.split() == ["line", "spout", "5", "0", "0", "0"]
-
-
-class TestChoice:
-    @pytest.fixture
-    def terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("TERM", "xterm")
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-
-    def chosen(self, inline: bool) -> type[Display]:
-        return type(choose(inline))
-
-    def test_terminal(self, terminal: None) -> None:
-        assert self.chosen(inline=False) is LiveDisplay
-
-    def test_debugger(self, terminal: None) -> None:
-        assert self.chosen(inline=True) is PlainDisplay
-
-    def test_pipe(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("FORCE_COLOR", "1")  # colours, perhaps; but no cursor to move
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
-        assert self.chosen(inline=False) is PlainDisplay
-
-    def test_dumb_terminal(self, terminal: None, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("TERM", "dumb")
-        assert self.chosen(inline=False) is PlainDisplay

@@ -42,8 +42,6 @@ TEXT = "the cow jumped over the moon\n\nan apple a day  keeps the doctor away\nt
 CALLS: list[str] = []
 """What the components below were asked to do: they run in this very thread."""
 
-GENEROUS_SECS = 60
-
 ACTIONS: dict[str, Callable[..., object]] = {}
 """What they do beyond that, by hook; functions are not copied for each task."""
 
@@ -317,7 +315,7 @@ class TestStuck:
                 logs.append((level, source, text))
                 named.set()
 
-        ACTIONS["execute 5"] = lambda *args: named.wait(GENEROUS_SECS)
+        ACTIONS["execute 5"] = lambda *args: named.wait(60)
         result, _ = run(10, recorder=Logs(), storm_py__stuck__secs=0.01)
         assert (result.failed, result.lost) == (False, ())
         level, source, text = logs[0]
