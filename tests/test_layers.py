@@ -34,7 +34,8 @@ LAYERS = {
     "errors": Layer(),
     "constants": Layer(),
     "imports": Layer("errors"),
-    "config_keys": Layer("imports"),
+    "config_checks": Layer("errors imports"),
+    "config_keys": Layer("config_checks"),
     "config": Layer("errors imports config_keys"),
     # pure
     "api": Layer("errors constants config imports"),
