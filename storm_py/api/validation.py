@@ -205,8 +205,13 @@ def _place(error: Exception) -> str:
     return f" ({own.tb_frame.f_code.co_filename}, line {own.tb_lineno})" if own else ""
 
 
-def check_topology(topology: StormTopology) -> None:
-    """Check that the components of a topology fit together."""
+def check_topology(
+    topology: StormTopology, places: Mapping[str, Mapping[GlobalStreamId, str]]
+) -> None:
+    """Check that the components of a topology fit together.
+
+    ``places`` says, by bolt and input, where in the user's code the bolt was subscribed.
+    """
     if not topology.components:
         raise InvalidTopologyException(
             "the topology is empty; add components with set_spout and set_bolt"
@@ -223,7 +228,10 @@ def check_topology(topology: StormTopology) -> None:
                 f"set_bolt({spec.id!r}, ...).shuffle_grouping({_first_spout(topology)!r})"
             )
         for source, grouping in spec.inputs.items():
-            _check_input(topology, spec, source, grouping)
+            try:
+                _check_input(topology, spec, source, grouping)
+            except InvalidTopologyException as error:
+                raise InvalidTopologyException(f"{error} ({places[spec.id][source]})") from None
 
 
 def _check_input(

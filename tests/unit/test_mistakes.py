@@ -99,7 +99,10 @@ MISTAKES = [
     ),
     Mistake(
         "unknown component that looks like the bolt itself",
-        ("bolt 'echo2' subscribes to 'echo'", "no component of this topology; it has: numbers\n"),
+        (
+            "bolt 'echo2' subscribes to 'echo'",
+            "no component of this topology; it has: numbers (flow.py, line 21)\n",
+        ),
         text=building(NUMBERS, "builder.set_bolt('echo2', Echo()).shuffle_grouping('echo')"),
     ),
     Mistake(
@@ -111,9 +114,17 @@ MISTAKES = [
     ),
     Mistake(
         "unknown field",
-        ("by field 'party'", "declared fields: number, parity", "did you mean 'parity'?"),
+        (
+            "by field 'party'",
+            "declared fields: number, parity",
+            "did you mean 'parity'? (flow.py, line 23)",
+        ),
         text=building(
-            NUMBERS, "builder.set_bolt('echo', Echo()).fields_grouping('numbers', ['party'])"
+            NUMBERS,
+            "(",
+            "    builder.set_bolt('echo', Echo())",
+            "    .fields_grouping('numbers', ['party'])",
+            ")",
         ),
     ),
     Mistake(
