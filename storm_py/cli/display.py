@@ -26,7 +26,7 @@ from rich.text import Text
 from storm_py.run import ComponentFigures, RunResult, Snapshot
 from storm_py.wire.control import ErrorReport
 
-from .repeats import Repeats, ordinal
+from .repeats import Repeats, grouped, ordinal
 from .tracebacks import users_part
 
 __all__ = ["Display", "LiveDisplay", "PlainDisplay", "choose"]
@@ -147,7 +147,7 @@ class Display:
         self.close()
         self._show(_summary_table(result.final))
         self._show(Text(_outcome(result), style="bold" if not result.failed else "bold red"))
-        for sentence in result.lost:
+        for sentence in grouped(result.lost):
             self._show(Text(f"note: {sentence}", style="yellow"))
         if result.log_dir is not None:
             self._show(Text(f"logs: {result.log_dir}"))

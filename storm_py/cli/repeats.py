@@ -1,15 +1,18 @@
-"""Repeats: how often an error was shown before, so that it is shown in full only once.
+"""Repeats: what is said again and again is said in full only once.
 
 A mistake that stays raises the same at each restart, in each task of its component.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from storm_py.wire.control import ErrorReport
 
+_NUMBERS: Final = re.compile(r"\bprocess \d+|\brows? \d+(\.\.\d+)?")
 _SUFFIXES: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -25,6 +28,17 @@ class Repeats:
         same = hash((error.component, error.where, error.message, error.traceback))
         self._seen[same] += 1
         return self._seen[same]
+
+
+def grouped(sentences: Iterable[str]) -> list[str]:
+    """One sentence for all that differ in numbers of processes and of rows only: the first."""
+    found: dict[str, list[str]] = {}
+    for sentence in sentences:
+        found.setdefault(_NUMBERS.sub("", sentence), []).append(sentence)
+    return [
+        same[0] if len(same) == 1 else f"{same[0]} ({len(same):,} times like this)"
+        for same in found.values()
+    ]
 
 
 def ordinal(number: int) -> str:

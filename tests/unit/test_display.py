@@ -356,12 +356,12 @@ class TestSummary:
         ended = replace(
             result(replace(snapshot(2.0), errors=1, restarts=2)),
             failed=True,
-            lost=("task 3 was killed", "task 4 [b] too"),
+            lost=("process 7 was killed", "process 8 was killed", "task 4 [b] too"),
             log_dir="/var/log/words",
         )
         assert self.finish(ended)[-4:] == [
             "words-1-1700000000: failed after 2.0 s, start took 0.8 s, 1 error, 2 restarts",
-            "note: task 3 was killed",
+            "note: process 7 was killed (2 times like this)",
             "note: task 4 [b] too",
             "logs: /var/log/words",
         ]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from storm_py.cli.repeats import Repeats, ordinal
+from storm_py.cli.repeats import Repeats, grouped, ordinal
 from storm_py.wire.control import ErrorReport
 
 ERROR = ErrorReport("split", 3, "execute", "ValueError: bad", "a traceback", True)
@@ -30,6 +30,25 @@ def test_what_differs_is_another_error(other: ErrorReport) -> None:
     repeats = Repeats()
     repeats.count(ERROR)
     assert repeats.count(other) == 1
+
+
+def restarted(task: int, process: int, rows: str) -> str:
+    return f"split (task {task}) was restarted (process {process} died in execute, {rows}); lost"
+
+
+def test_sentences_that_differ_in_processes_and_rows_only_are_one() -> None:
+    sentences = [
+        restarted(3, 100, "row 5"),
+        "the run was stopped",
+        restarted(4, 101, "row 5"),
+        restarted(3, 102, "rows 5..7"),
+        restarted(3, 203, "row 8"),
+    ]
+    assert grouped(sentences) == [
+        f"{restarted(3, 100, 'row 5')} (3 times like this)",
+        "the run was stopped",
+        restarted(4, 101, "row 5"),
+    ]
 
 
 @pytest.mark.parametrize(
