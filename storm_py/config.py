@@ -179,6 +179,7 @@ def validate(conf: Mapping[str, object]) -> None:
         elif not key.accepts(value):
             raise ConfigError(
                 f"{name} is {value!r} ({type(value).__name__}); expected {key.expected}"
+                f"{key.check.hint(value)}"
             )
 
 
@@ -197,7 +198,8 @@ def parse_assignment(text: str) -> tuple[str, object]:
     """Split ``key=value`` of a command line; the value is JSON if it parses, else the plain text.
 
     So ``true``, ``3`` and ``[1, 2]`` get their types and ``hello`` needs no quotes. Raises
-    ConfigError when there is no ``=`` or no key before it. The result is not validated.
+    ConfigError when there is no ``=`` or no key before it, and for a value that begins as a list, a
+    dict or a quoted text of JSON and is none. The result is not validated.
     """
     name, equals, raw = text.partition("=")
     name = name.strip()
@@ -205,7 +207,12 @@ def parse_assignment(text: str) -> tuple[str, object]:
         raise ConfigError(f"{text!r} sets nothing; expected key=value, as in topology.workers=2")
     try:
         value: object = json.loads(raw, parse_constant=_no_constant)
-    except ValueError:
+    except ValueError as error:
+        if isinstance(error, json.JSONDecodeError) and raw.lstrip().startswith(("[", "{", '"')):
+            raise ConfigError(
+                f"{text} begins as JSON but is none: {error.msg} at character {error.pos + 1} of "
+                f'the value; as a text it goes into quotes: {name}="..."'
+            ) from error
         value = raw
     return name, value
 

@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from storm_py.api.spec import StormTopology
 from storm_py.config import Config
-from storm_py.engine.port import Watch
 from storm_py.engine.tasks import UserError
+from storm_py.inline_watch import InlineWatch
 from storm_py.run import Observer, Phase, RunResult, Snapshot
 from storm_py.single import SingleWorker
 from storm_py.wire.control import ErrorReport
@@ -31,13 +31,6 @@ __all__ = ["InlineRun"]
 
 _SNAPSHOT_SECS: Final = 0.25
 _SHORTEST_WAIT_SECS: Final = 0.001
-
-
-class _WakeUp(Watch):
-    """Ends the sleep of the loop; other threads call it."""
-
-    def __init__(self, event: threading.Event) -> None:
-        self.wake = event.set  # type: ignore[method-assign]
 
 
 class _Signals:
@@ -85,6 +78,11 @@ class InlineRun:
         self._spout_wait_secs: float = conf[Config.STORM_PY_SPOUT_WAIT_MS] / 1000
         self._drain_secs: float = conf[Config.STORM_PY_DRAIN_TIMEOUT_SECS]
         self._woken = threading.Event()
+        self._watch = InlineWatch(
+            self._woken,
+            conf[Config.STORM_PY_STUCK_SECS],
+            lambda text: observer.log(logging.WARNING, "", text),
+        )
         self._worker = SingleWorker(
             topology_id,
             topology,
@@ -94,7 +92,7 @@ class InlineRun:
             lambda name: random.Random(),
             self._report,
             lambda text: observer.log(logging.INFO, "", text),
-            watch=_WakeUp(self._woken),
+            watch=self._watch,
         )
         self._phase: Phase = "starting"
         self._began = self._activated = self._stopped = 0.0
@@ -117,7 +115,8 @@ class InlineRun:
         A second signal ends the run where it is, also inside user code that hangs.
         """
         self._began = time.monotonic()
-        with _Signals() as signals:
+        components = self._worker.plan.task_to_component
+        with _Signals() as signals, self._watch.watching(components):
             try:
                 self._start()
                 self._loop(signals, ttl_secs)
@@ -129,7 +128,9 @@ class InlineRun:
                 self._on_user_error(UserError(core.component_id, task, "exit", error))
             except KeyboardInterrupt:
                 self._interrupted = True
-                self._force("stopped at once")
+                activity = self._watch.activity
+                where = "" if activity is None else f" in {activity.located(components)}"
+                self._force(f"stopped at once{where}")
             self._finish()
         return self._result()
 
@@ -139,6 +140,7 @@ class InlineRun:
         self._worker.open()
         self._worker.link()
         self._worker.activate()
+        self._watch.left()
         self._activated = time.monotonic()
         self._phase = "running"
 
@@ -165,7 +167,9 @@ class InlineRun:
             if now >= snapshot_due:
                 snapshot_due = now + _SNAPSHOT_SECS
                 self._observer.snapshot(self._snapshot())
-            if self._worker.round(now):
+            busy = self._worker.round(now)
+            self._watch.left()
+            if busy:
                 wait_secs = _SHORTEST_WAIT_SECS
             else:  # only spouts that have nothing to say: let the machine be
                 self._woken.wait(wait_secs)
@@ -176,6 +180,7 @@ class InlineRun:
         """End every spout where it is and let the rest follow."""
         self._phase = "draining"
         self._worker.drain()
+        self._watch.left()
 
     # ---- the end -------------------------------------------------------------------------------
 

@@ -315,6 +315,8 @@ class LocalRun:
             sum(stats.executed for stats in found),
             sum(stats.emitted for stats in found),
             sum(stats.queued for stats in found),
+            sum(stats.acked for stats in found),
+            sum(stats.failed for stats in found),
         )
 
     def _result(self) -> RunResult:

@@ -21,7 +21,8 @@ class ComponentFigures:
     """What the executors of one component have done since the start of the run.
 
     `executed` counts input tuples, `emitted` tuples that user code emitted, `queued` rows that wait
-    for the component in stream managers and instances.
+    for the component in stream managers and instances. `acked` and `failed` are the message ids
+    that a spout was told of; they are not counted for bolts, whose acks are merged at once.
     """
 
     component_id: str
@@ -31,6 +32,8 @@ class ComponentFigures:
     executed: int
     emitted: int
     queued: int
+    acked: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class RunResult:
                     "executed": c.executed,
                     "emitted": c.emitted,
                     "queued": c.queued,
+                    **({"acked": c.acked, "failed": c.failed} if c.kind == "spout" else {}),
                 }
                 for c in final.components
             },
@@ -103,7 +107,8 @@ class Observer(Protocol):
     def log(self, level: int, source: str, text: str) -> None:
         """A log record of WARNING or above; `source` says component and task.
 
-        Inline also what `topology.debug` logs, at INFO, since no instance has a file there.
+        Inline also what `topology.debug` logs, at INFO, since no instance has a file there; and, on
+        another thread, that user code does not come back.
         """
 
     def output(self, source: str, line: str) -> None:

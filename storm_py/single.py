@@ -262,6 +262,8 @@ class SingleWorker:
             executed=sum(one.executed for one in found),
             emitted=sum(one.emitted for one in found),
             queued=sum(one.queued for one in found) + waiting,
+            acked=sum(one.acked for one in found),
+            failed=sum(one.failed for one in found),
         )
 
     def check(self) -> None:

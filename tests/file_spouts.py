@@ -13,6 +13,8 @@ from storm_py import Config, TopologyContext
 from storm_py.spouts import FileSpout
 from tests.builders import bolt, plan_of, spout
 
+RUN_ID = "test-1-1"
+
 
 class Lines(FileSpout):
     """Lines of JSON, as a user may write it."""
@@ -48,9 +50,7 @@ class SpoutTask:
         self.offsets = folder / offsets / f"source-{index}.json"
         plan = plan_of(spout("source", "number line", tasks=tasks), bolt("echo", "source"))
         task = next(e for e in plan.executors if e.component_id == "source").tasks[0] + index
-        context = TopologyContext(
-            "test-1-1", plan.topology, plan.task_to_component, task, 6700, (), {}
-        )
+        context = TopologyContext(RUN_ID, plan.topology, plan.task_to_component, task, 6700, (), {})
         conf = {Config.TOPOLOGY_MAX_SPOUT_PENDING: pending}
         self.spout.open(conf, context, self)
 

@@ -34,7 +34,8 @@ LAYERS = {
     "errors": Layer(),
     "constants": Layer(),
     "imports": Layer("errors"),
-    "config_keys": Layer("imports"),
+    "config_checks": Layer("errors imports"),
+    "config_keys": Layer("config_checks"),
     "config": Layer("errors imports config_keys"),
     # pure
     "api": Layer("errors constants config imports"),
@@ -54,7 +55,8 @@ LAYERS = {
         "zmq",
     ),
     "single": Layer("api core wire run engine transport components config errors constants"),
-    "inline": Layer("api engine run single wire config"),
+    "inline_watch": Layer("engine"),
+    "inline": Layer("api engine run single wire config inline_watch"),
     "testing": Layer(
         "api core wire run engine single local config errors constants", "cloudpickle"
     ),

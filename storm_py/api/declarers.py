@@ -9,8 +9,10 @@ together is checked by ``storm_py.api.validation`` once all of them are known. O
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Self
 
 from storm_py import config
@@ -29,6 +31,7 @@ __all__ = [
     "SpoutDeclarer",
 ]
 
+_OURS = ("storm_py.api.", "storm_py.testing.")
 _TOPOLOGY_WIDE = {config.Config.STORM_PY_SERIALIZERS, config.Config.STORM_PY_FALL_BACK_ON_PICKLE}
 
 
@@ -42,6 +45,8 @@ class ComponentDraft:
     parallelism_hint: int
     inputs: dict[GlobalStreamId, Grouping] = field(default_factory=dict)
     config: dict[str, object] = field(default_factory=dict)
+    #: Where in the user's code each input was subscribed to.
+    places: dict[GlobalStreamId, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -265,7 +270,16 @@ class BoltDeclarer(ComponentDeclarer):
                 f"{component_id!r}, by {self._draft.inputs[source]} and {grouping}; keep one"
             )
         self._draft.inputs[source] = grouping
+        self._draft.places[source] = _users_line()
         return self
+
+
+def _users_line() -> str:
+    """File and line of the call that led here, as ``flow.py, line 12``."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}, line {frame.f_lineno}"
 
 
 def is_positive_int(value: object) -> bool:

@@ -73,7 +73,8 @@ class TopologyBuilder:
         the component, what is wrong and what would be right.
         """
         topology = StormTopology({id_: _spec(draft) for id_, draft in self._drafts.items()})
-        validation.check_topology(topology)
+        places = {id_: draft.places for id_, draft in self._drafts.items()}
+        validation.check_topology(topology, places)
         return topology
 
 

@@ -157,10 +157,19 @@ class TupleContext:
 
     def unknown_field(self, name: object) -> str:
         """Word the error for a field that tuples of this run do not have."""
+        tick = "; it is a tick of the system: ask tup.is_tick first" if self.is_tick else ""
         return (
             f"tuple of stream {self.source_stream_id!r} of {self.source_component!r} has no field "
             f"{name!r}; declared fields: {', '.join(self.fields) or 'none'}"
-            f"{did_you_mean(name, self.fields)}"
+            f"{tick or did_you_mean(name, self.fields)}"
+        )
+
+    @property
+    def is_tick(self) -> bool:
+        """Whether the rows are ticks of the system."""
+        return (
+            self.source_component == SYSTEM_COMPONENT_ID
+            and self.source_stream_id == SYSTEM_TICK_STREAM_ID
         )
 
     def __repr__(self) -> str:
@@ -219,11 +228,7 @@ class Tuple:
     @property
     def is_tick(self) -> bool:
         """Whether this is a tick of the system rather than data (Storm's ``TupleUtils.isTick``)."""
-        context = self.context
-        return (
-            context.source_component == SYSTEM_COMPONENT_ID
-            and context.source_stream_id == SYSTEM_TICK_STREAM_ID
-        )
+        return self.context.is_tick
 
     def get_value(self, index: int) -> Value:
         """Return the value at position ``index``; raises IndexError outside of the tuple."""

@@ -27,7 +27,13 @@ from .grouping import CustomStreamGrouping, Grouping, GroupingKind
 from .spec import ComponentSpec, StormTopology, StreamInfo
 from .tuples import GlobalStreamId
 
-__all__ = ["check_component", "check_topology", "component_configuration", "declared_streams"]
+__all__ = [
+    "check_component",
+    "check_kind",
+    "check_topology",
+    "component_configuration",
+    "declared_streams",
+]
 
 _BASES: Mapping[str, tuple[type, ...]] = {
     "spout": (BaseRichSpout,),
@@ -50,7 +56,7 @@ def check_component(
 ) -> None:
     """Check one component on its own, as far as that is possible when it is set."""
     _check_id(kind, id, taken)
-    base = _check_type(kind, id, component)
+    base = check_kind(kind, component, "set", f"({id!r})")
     _check_hooks(f"{kind} {id!r}", base, component)
     if not is_positive_int(parallelism_hint):
         raise InvalidTopologyException(
@@ -78,8 +84,14 @@ def _check_id(kind: str, id: object, taken: Mapping[str, ComponentDraft]) -> Non
         )
 
 
-def _check_type(kind: Literal["spout", "bolt"], id: object, component: object) -> type:
-    call = f"set_{kind}({id!r})"
+def check_kind(
+    kind: Literal["spout", "bolt"], component: object, verb: str, args: str = ""
+) -> type:
+    """Return the base class of a component, which must be of this kind.
+
+    Users called `set_spout` or `for_bolt`, of which ``verb`` is the first half, with ``args``.
+    """
+    call = f"{verb}_{kind}{args}"
     if isinstance(component, type):
         raise InvalidTopologyException(
             f"{call} got the class {component.__name__}; pass an instance: {component.__name__}()"
@@ -87,7 +99,7 @@ def _check_type(kind: Literal["spout", "bolt"], id: object, component: object) -
     other: Literal["spout", "bolt"] = "bolt" if kind == "spout" else "spout"
     if isinstance(component, _BASES[other]) and not isinstance(component, _BASES[kind]):
         raise InvalidTopologyException(
-            f"{call} got {a_type(component)}, which is a {other}; use set_{other}"
+            f"{call} got {a_type(component)}, which is a {other}; use {verb}_{other}"
         )
     for base in _BASES[kind]:
         if isinstance(component, base):
@@ -193,8 +205,13 @@ def _place(error: Exception) -> str:
     return f" ({own.tb_frame.f_code.co_filename}, line {own.tb_lineno})" if own else ""
 
 
-def check_topology(topology: StormTopology) -> None:
-    """Check that the components of a topology fit together."""
+def check_topology(
+    topology: StormTopology, places: Mapping[str, Mapping[GlobalStreamId, str]]
+) -> None:
+    """Check that the components of a topology fit together.
+
+    ``places`` says, by bolt and input, where in the user's code the bolt was subscribed.
+    """
     if not topology.components:
         raise InvalidTopologyException(
             "the topology is empty; add components with set_spout and set_bolt"
@@ -211,7 +228,10 @@ def check_topology(topology: StormTopology) -> None:
                 f"set_bolt({spec.id!r}, ...).shuffle_grouping({_first_spout(topology)!r})"
             )
         for source, grouping in spec.inputs.items():
-            _check_input(topology, spec, source, grouping)
+            try:
+                _check_input(topology, spec, source, grouping)
+            except InvalidTopologyException as error:
+                raise InvalidTopologyException(f"{error} ({places[spec.id][source]})") from None
 
 
 def _check_input(
@@ -219,10 +239,10 @@ def _check_input(
 ) -> None:
     producer = topology.components.get(source.component_id)
     if producer is None:
+        others = [id_ for id_ in topology.components if id_ != spec.id]
         raise InvalidTopologyException(
             f"{spec.label} subscribes to {source.component_id!r}, which is no component of this "
-            f"topology; it has: {', '.join(topology.components)}"
-            f"{did_you_mean(source.component_id, topology.components)}"
+            f"topology; it has: {', '.join(others)}{did_you_mean(source.component_id, others)}"
         )
     info = producer.streams.get(source.stream_id)
     if info is None:

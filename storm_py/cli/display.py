@@ -26,6 +26,7 @@ from rich.text import Text
 from storm_py.run import ComponentFigures, RunResult, Snapshot
 from storm_py.wire.control import ErrorReport
 
+from .repeats import Repeats, grouped, ordinal
 from .tracebacks import users_part
 
 __all__ = ["Display", "LiveDisplay", "PlainDisplay", "choose"]
@@ -93,6 +94,7 @@ class Display:
         self._console = console
         self._out = out
         self._out_closed = False
+        self._repeats = Repeats()
 
     def __enter__(self) -> Self:
         return self
@@ -113,9 +115,14 @@ class Display:
         self._flush()
 
     def error(self, error: ErrorReport) -> None:
-        """User code raised, or a component could not start."""
+        """User code raised, or a component could not start; what came before takes one line."""
         message = error.message.rstrip().removesuffix(":")  # str(error) may be empty
         head = f"ERROR {error.component} (task {error.task}), {error.where}: {message}"
+        count = self._repeats.count(error)
+        if count > 1:
+            first_line = head.partition("\n")[0]
+            self._show(Text(f"{first_line} (again, {ordinal(count)} time)", style="red"))
+            return
         self._show(Text(head, style="bold red"))
         trace = users_part(error.traceback, error.message)
         if trace:
@@ -140,8 +147,8 @@ class Display:
         self.close()
         self._show(_summary_table(result.final))
         self._show(Text(_outcome(result), style="bold" if not result.failed else "bold red"))
-        for sentence in result.lost:
-            self._show(Text(f"lost: {sentence}", style="yellow"))
+        for sentence in grouped(result.lost):
+            self._show(Text(f"note: {sentence}", style="yellow"))
         if result.log_dir is not None:
             self._show(Text(f"logs: {result.log_dir}"))
 
@@ -276,7 +283,9 @@ def _live_view(snapshot: Snapshot, rates: Mapping[str, float]) -> Group:
     header = Text.assemble(
         (snapshot.topology_id, "bold"), "  ", (snapshot.phase, "green"), "  ", "  ".join(facts)
     )
-    table = _table("component", "kind", "executors", "executed", "emitted", "rate", "queue")
+    names = ("component", "kind", "executors", "executed", "emitted", "rate", "queue")
+    # Room for a million, so that the table does not move with every digit.
+    table = _table(*names, min_width=9)
     for c in snapshot.components:
         table.add_row(
             escape(c.component_id),
@@ -291,7 +300,8 @@ def _live_view(snapshot: Snapshot, rates: Mapping[str, float]) -> Group:
 
 
 def _summary_table(final: Snapshot) -> Table:
-    table = _table("component", "kind", "executors", "executed", "emitted", "average rate")
+    names = ("component", "kind", "executors", "executed", "emitted", "acked", "failed", "avg rate")
+    table = _table(*names, min_width=0)
     for c in final.components:
         table.add_row(
             escape(c.component_id),
@@ -299,20 +309,21 @@ def _summary_table(final: Snapshot) -> Table:
             f"{c.executors:,}",
             f"{c.executed:,}" if c.kind == "bolt" else "",
             f"{c.emitted:,}",
+            f"{c.acked:,}" if c.kind == "spout" else "",
+            f"{c.failed:,}" if c.kind == "spout" else "",
             f"{work(c) / final.secs:,.0f}/s" if final.secs > 0 else "",
         )
     return table
 
 
-def _table(*names: str) -> Table:
-    """A table of text and then numbers, as wide as its content."""
+def _table(*names: str, min_width: int) -> Table:
+    """A table of text and then numbers, as wide as its content; `min_width` is that of a number."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in names:
         if name in ("component", "kind"):
             table.add_column(name, no_wrap=True)
         else:
-            # Room for a million, so that a live table does not move with every digit.
-            table.add_column(name, justify="right", no_wrap=True, min_width=9)
+            table.add_column(name, justify="right", no_wrap=True, min_width=min_width)
     return table
 
 

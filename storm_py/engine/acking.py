@@ -172,8 +172,9 @@ def anchor_list(anchors: object) -> list[TrackedTuple]:
     given = [anchors] if isinstance(anchors, Tuple) else anchors
     if not isinstance(given, (list, tuple)):
         raise EmitError(
-            f"emit got anchors of type {type(anchors).__name__}; expected the input tuple or a "
-            "list of input tuples (a stream id goes into stream=...)"
+            f"emit got {anchors!r:.80}, anchors of type {type(anchors).__name__}; expected the "
+            "input tuple or a list of input tuples, behind one list of values: emit([1, 2], tup) "
+            "(a stream id goes into stream=...)"
         )
     for anchor in given:
         if not isinstance(anchor, Tuple):

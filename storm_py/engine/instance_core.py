@@ -375,8 +375,9 @@ class InstanceCore:
     def statistics(self) -> InstanceStatistics:
         """Counters since the start; `queued` are rows taken from the socket and not executed."""
         emitted = sum(t.output.emissions.emitted for t in self._tasks.values())
+        acked, failed = (sum(spout.told[how] for spout in self._spouts) for how in ("ack", "fail"))
         return InstanceStatistics(
-            self._slices.executed, emitted, self._out.transferred, self._in.rows
+            self._slices.executed, emitted, self._out.transferred, self._in.rows, acked, failed
         )
 
     @property

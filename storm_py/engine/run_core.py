@@ -20,6 +20,7 @@ from storm_py.core.plan import PhysicalPlan
 from storm_py.run import Phase
 from storm_py.wire import control
 
+from . import losses
 from .worker_core import (
     BACKOFF_SECS,
     HEALTHY_SECS,
@@ -87,6 +88,7 @@ class RunCore:
 
     def __init__(self, plan: PhysicalPlan) -> None:
         self._plan = plan
+        self._acking = plan.conf[Config.TOPOLOGY_ACKER_EXECUTORS] != 0
         self._workers = {worker: _Worker() for worker in plan.workers}
         self._ended: dict[int, int] = {}
         self._phase: Phase = "starting"
@@ -197,7 +199,9 @@ class RunCore:
         """A process inside a worker died and is back."""
         self._restarts += 1
         what = self._name(record.role, record.executor)
-        self._lost.append(f"{what} was restarted ({record.reason}); {_consequence(record.role)}")
+        is_spout = self._is_spout(record.executor)
+        gone = losses.of_process(record.role, is_spout, self._acking)
+        self._lost.append(f"{what} was restarted ({record.reason}); {gone}")
         return [Note(f"{what} was restarted: {record.reason}"), *self._new_wave(now)]
 
     def ended(self, record: control.Ended, now: float) -> list[Action]:
@@ -280,7 +284,8 @@ class RunCore:
                 self._phase = "done"
             return []
         self._restarts += 1
-        self._lost.append(f"worker {worker} was restarted ({reason}); what it held is lost")
+        gone = losses.of_worker(self._acking)
+        self._lost.append(f"worker {worker} was restarted ({reason}); {gone}")
         for executor in self._plan.on_worker(worker):
             self._ended.pop(executor.id, None)
         if now - state.started_at >= HEALTHY_SECS:
@@ -319,6 +324,11 @@ class RunCore:
             TellWorker(worker, record) for worker, state in self._workers.items() if not state.gone
         ]
 
+    def _is_spout(self, executor: int) -> bool:
+        if not executor:
+            return False
+        return self._plan.executor(executor).component_id in self._plan.topology.spouts
+
     def _name(self, role: str, executor: int) -> str:
         if role == "stream-manager":
             return "a stream manager"
@@ -340,9 +350,3 @@ def _introduce(record: control.WorkerUp) -> control.Connect:
         record.tcp_data,
         record.tcp_control,
     )
-
-
-def _consequence(role: str) -> str:
-    if role == "stream-manager":
-        return "tuples on their way through it are lost"
-    return "its memory and the tuples sent to it are lost"

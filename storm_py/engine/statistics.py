@@ -13,12 +13,17 @@ from storm_py.core.pressure import QueueStatistics
 
 @dataclass(frozen=True, slots=True)
 class InstanceStatistics:
-    """Counters of an instance since its start."""
+    """Counters of an instance since its start; `queued` are rows that wait in it now.
+
+    `acked` and `failed` are message ids that its spouts were told of; a bolt counts neither.
+    """
 
     executed: int
     emitted: int
     transferred: int
     queued: int
+    acked: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,20 @@ class Activity:
 
     def words(self, components: Mapping[int, str]) -> str:
         """`execute, rows 12..40 of a frame from split (task 3)`."""
+        return f"{self.what}{self._rows(components)}"
+
+    def located(self, components: Mapping[int, str]) -> str:
+        """`execute of count (task 5), rows 12..40 of a frame from split (task 3)`."""
+        who = f"{components.get(self.task, '?')} (task {self.task})"
+        return f"{self.what} of {who}{self._rows(components)}"
+
+    def _rows(self, components: Mapping[int, str]) -> str:
         if not self.source:
-            return self.what
+            return ""
         rows = f"row {self.first}" if self.first == self.last else f"rows {self.first}..{self.last}"
         stream = "" if self.stream == "default" else f", stream {self.stream!r}"
         source = f"{components.get(self.source, '?')} (task {self.source})"
-        return f"{self.what}, {rows} of a frame from {source}{stream}"
+        return f", {rows} of a frame from {source}{stream}"
 
 
 class StuckWatch:

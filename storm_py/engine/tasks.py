@@ -45,6 +45,8 @@ class SpoutTask(RunningTask):
         super().__init__(plan, task, component, *rest)
         self._spout = component
         self._burst_calls = 1
+        #: How many message ids the spout was told of, by the method called.
+        self.told = {"ack": 0, "fail": 0}
         self._collector = SpoutCollector(self.output, self.report_error, self.end_of_input)
 
     def _open(self) -> None:
@@ -143,6 +145,7 @@ class SpoutTask(RunningTask):
     def _answer(
         self, where: str, function: Callable[[object], object], msg_ids: list[object]
     ) -> None:
+        self.told[where] += len(msg_ids)
         try:
             if self.hooks:
                 self.hooks.answer(where, function, msg_ids)

@@ -24,6 +24,9 @@ HEALTHY_SECS: Final = 10.0
 
 #: Deaths in a row before it has registered after which a process is reported as unable to start.
 STILLBORN: Final = 3
+#: Seconds before the restart of an instance that did not come up, while the worker never was:
+#: whoever runs the worker may want to stop it instead, and has to hear of it first.
+STILLBORN_SECS: Final = 0.5
 #: Restarts of a process during the life of its worker that keep its numbers ascending.
 _RESTARTS: Final = 1 << 16
 
@@ -225,7 +228,8 @@ class WorkerCore:
             return []
         if process.gone or process.restart_at is not None:
             return []  # known already
-        process.stillborn += process.addresses is None
+        stillborn = process.addresses is None
+        process.stillborn += stillborn
         process.addresses = None
         process.ready = False
         if self._orders.stopping:
@@ -240,6 +244,8 @@ class WorkerCore:
         if now - process.started_at >= HEALTHY_SECS:
             process.failures = 0
         delay = BACKOFF_SECS[min(process.failures, len(BACKOFF_SECS) - 1)]
+        if process.executor and stillborn and not self._announced_ready:
+            delay = max(delay, STILLBORN_SECS)
         process.failures += 1
         process.restart_at = now + delay
         if process.executor and process.stillborn == STILLBORN:

@@ -336,8 +336,7 @@ class Instance(Watch):
             self._ready = False
 
     def _write_page(self) -> None:
-        found = self._core.statistics()
-        self._page.write(found.executed, found.emitted, found.transferred, found.queued)
+        self._page.write(self._core.statistics())
 
     def give_up(self, error: UserError) -> None:
         """User code raised: send what was emitted before, tell the worker."""

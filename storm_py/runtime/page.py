@@ -13,16 +13,22 @@ import struct
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
+from storm_py.engine.statistics import InstanceStatistics
 from storm_py.engine.stuck import Activity
 
-_LAYOUT = struct.Struct("<QQQQQQd")
+#: incarnation, executed, emitted, transferred, acked, failed, queued, loops, busy since
+_LAYOUT = struct.Struct("<QQQQQQQQd")
 _BUSY = struct.Struct("<d")
 _BUSY_AT = _LAYOUT.size - _BUSY.size
 #: number, method, task, source task, stream, first and last row, number
 _ACTIVITY = struct.Struct("<Q24sqq64sqqQ")
-_ACTIVITY_AT = 64
+_ACTIVITY_AT = 128
 _SIZE = 4096
+
+#: Executed, emitted, transferred, acked, failed.
+Totals: TypeAlias = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,8 @@ class Page:
     executed: int
     emitted: int
     transferred: int
+    acked: int
+    failed: int
     queued: int
     loops: int
     busy_since: float
@@ -56,7 +64,7 @@ class PageWriter:
         self._entries = 0
         self._busy_since = 0.0
 
-    def write(self, executed: int, emitted: int, transferred: int, queued: int) -> None:
+    def write(self, found: InstanceStatistics) -> None:
         """Put the counters where the worker sees them; user code is not running."""
         self._loops += 1
         self._busy_since = 0.0
@@ -64,10 +72,12 @@ class PageWriter:
             self._map,
             0,
             self._incarnation,
-            executed,
-            emitted,
-            transferred,
-            queued,
+            found.executed,
+            found.emitted,
+            found.transferred,
+            found.acked,
+            found.failed,
+            found.queued,
             self._loops,
             0.0,
         )
@@ -111,9 +121,11 @@ def read_page(path: Path) -> Page:
     except FileNotFoundError:
         data = b""
     data = data.ljust(_SIZE, b"\0")
-    incarnation, executed, emitted, transferred, queued, loops, since = _LAYOUT.unpack_from(data)
+    fields = _LAYOUT.unpack_from(data)
+    incarnation, executed, emitted, transferred, acked, failed, queued, loops, since = fields
     activity = _activity(data, since)
-    return Page(incarnation, executed, emitted, transferred, queued, loops, since, activity)
+    totals = executed, emitted, transferred, acked, failed
+    return Page(incarnation, *totals, queued, loops, since, activity)
 
 
 def _activity(data: bytes, since: float) -> Activity | None:

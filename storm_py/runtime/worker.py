@@ -33,7 +33,7 @@ from storm_py.wire import control
 from .folder import RunFolder
 from .instance import InstanceSpec
 from .logs import last_words, set_up_logging
-from .page import read_page
+from .page import Page, Totals, read_page
 from .process import (
     describe_exit,
     die_with_parent,
@@ -77,7 +77,8 @@ class Worker:
         self._manager_incarnation = 0
         self._instances: dict[int, int] = {}
         self._news = b""
-        self._gone: dict[int, tuple[int, int, int]] = {}
+        #: by executor, the totals of its incarnations that are dead
+        self._gone: dict[int, Totals] = {}
         for executor in self._executors:
             for path in folder.pages(executor):  # of instances of earlier starts of this worker
                 self._bank(executor, path)
@@ -279,12 +280,16 @@ class Worker:
 
     def _bank(self, executor: int, path: Path) -> None:
         """An instance died: keep what it had counted."""
-        page = read_page(path)
-        executed, emitted, transferred = self._gone.get(executor, (0, 0, 0))
-        self._gone[executor] = (
+        self._gone[executor] = self._totals(executor, read_page(path))
+
+    def _totals(self, executor: int, page: Page) -> Totals:
+        executed, emitted, transferred, acked, failed = self._gone.get(executor, (0, 0, 0, 0, 0))
+        return (
             executed + page.executed,
             emitted + page.emitted,
             transferred + page.transferred,
+            acked + page.acked,
+            failed + page.failed,
         )
 
     def _report(self) -> None:
@@ -296,15 +301,12 @@ class Worker:
                 self._parent.send(
                     control.encode(control.LogRecord(logging.WARNING, source, warning))
                 )
-            executed, emitted, transferred = self._gone.get(executor, (0, 0, 0))
             # Rows in an instance are outstanding for its stream manager as well: count them once.
             queued = sum(self._queued.get(task, 0) for task in plan.tasks)
             record = control.ExecutorStats(
                 executor,
                 page.incarnation,
-                executed + page.executed,
-                emitted + page.emitted,
-                transferred + page.transferred,
+                *self._totals(executor, page),
                 queued,
                 0,
             )

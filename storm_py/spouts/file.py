@@ -34,7 +34,7 @@ _LOG = logging.getLogger("storm_py.spouts")
 
 #: Lines that are read and not acked where topology.max.spout.pending sets no limit.
 _MAX_OPEN: Final = 10_000
-#: How long a task waits for its dead predecessor to be gone.
+#: How long a task waits for its predecessor, which the run has given up, to be gone.
 _LOCK_SECS: Final = 5.0
 #: By path, the locks that tasks of this process hold.
 _LOCKS: Final[dict[Path, IO[bytes]]] = {}
@@ -128,10 +128,10 @@ class FileSpout(BaseRichSpout):
         self.collector = collector
         self._index = context.this_task_index
         self._tasks = len(context.component_tasks(context.this_component_id))
-        self.offset_dir.mkdir(parents=True, exist_ok=True)
+        self._make_offset_dir()
         name = f"{context.this_component_id}-{self._index}"
         self._offsets = self.offset_dir / f"{name}.json"
-        self._lock = self._locked(self.offset_dir / f"{name}.lock")
+        self._lock = self._locked(self.offset_dir / f"{name}.lock", context.storm_id)
         saved = self._load()
         next_, open_ = (START, ()) if saved is None else (saved.next, saved.open)
         if not self.follow and not open_ and 0 < next_.offset == self.path.stat().st_size:
@@ -271,10 +271,26 @@ class FileSpout(BaseRichSpout):
         write_durably(self._offsets, saved.encode())
         progress.saved(now)
 
-    def _locked(self, path: Path) -> IO[bytes]:
+    def _make_offset_dir(self) -> None:
+        remedy = "name a folder, which is made if need be"
+        try:
+            self.offset_dir.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise NotADirectoryError(
+                f"FileSpout: offset_dir {self.offset_dir} is a file; {remedy}"
+            ) from error
+        except OSError as error:
+            raise OSError(
+                f"FileSpout: offset_dir {self.offset_dir} cannot be made: {error.strerror}; "
+                f"{remedy}"
+            ) from error
+
+    def _locked(self, path: Path, run: str) -> IO[bytes]:
         """Keep other runs away from the offsets: two writers would skip lines of each other.
 
-        One that this process holds is of a copy that died in it, as copies do in tests.
+        The file names the run that holds it. A process of this run that is about to die is waited
+        for, another run is not. One that this process holds is of a copy that died in it, as copies
+        do in tests.
         """
         earlier = _LOCKS.pop(path, None)
         if earlier is not None:
@@ -285,14 +301,19 @@ class FileSpout(BaseRichSpout):
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if self._clock() > give_up_at:
+                holder = path.read_text(encoding="utf-8", errors="replace")
+                if holder not in ("", run) or self._clock() > give_up_at:
                     lock.close()
+                    name = f", {holder}" if holder not in ("", run) else ""
                     raise ValueError(
-                        f"the offsets in {self.offset_dir} are in use by another run; end it, or "
-                        "give each run an offset_dir of its own"
+                        f"the offsets in {self.offset_dir} are in use by another run{name}; end "
+                        "it, or give each run an offset_dir of its own"
                     ) from None
                 time.sleep(0.05)
             else:
+                lock.truncate(0)
+                lock.write(run.encode())
+                lock.flush()
                 _LOCKS[path] = lock
                 return lock
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
 from storm_py.api.spec import ComponentSpec, StormTopology, apply_limits
 from storm_py.api.topology import TopologyBuilder
+from storm_py.api.validation import check_kind
 from storm_py.config import Config, defaults, merge, validate
 from storm_py.errors import InvalidTopologyException, a_type
 
@@ -50,8 +51,10 @@ def resolved(
     if isinstance(topology, TopologyBuilder):
         topology = topology.create_topology()
     if not isinstance(topology, StormTopology):
+        pair = isinstance(topology, tuple) and len(topology) == 2
+        hint = "; unpack the pair: builder, conf = topology([])" if pair else ""
         raise TypeError(
-            f"got {a_type(topology)} as topology; expected a TopologyBuilder or StormTopology"
+            f"got {a_type(topology)} as topology; expected a TopologyBuilder or StormTopology{hint}"
         )
     validate(conf or {})
     whole = merge(defaults(), conf)
@@ -124,6 +127,7 @@ def around_bolt(
     fields: str | Iterable[str] | Mapping[str, str | Iterable[str]],
 ) -> StormTopology:
     """Feeders, the bolt, and a sink, so that its emits are packed and checked as in a run."""
+    check_kind("bolt", bolt, "for")
     sources = fields if isinstance(fields, Mapping) else {"input": fields}
     builder = TopologyBuilder()
     for id, its_fields in sources.items():
@@ -136,6 +140,7 @@ def around_bolt(
 
 def around_spout(spout: BaseRichSpout) -> StormTopology:
     """The spout, and a bolt that leaves all acks and fails to the test."""
+    check_kind("spout", spout, "for")
     builder = TopologyBuilder()
     builder.set_spout("spout", spout)
     return _with_sink(builder, "spout", HoldingBolt())

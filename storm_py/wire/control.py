@@ -241,6 +241,8 @@ class ExecutorStats:
     executed: int
     emitted: int
     transferred: int
+    acked: int
+    failed: int
     queued: int
     pid: int
 

@@ -69,6 +69,8 @@ def check_nothing_lost(folder: Path) -> Verdict:
 def test_without_a_death_everything_arrives_once(tmp_path: Path, workers: int) -> None:
     outcome = run_oracle(tmp_path, workers, [])
     outcome.check_clean()
+    lines = outcome.figures("source")
+    assert (lines.emitted, lines.acked, lines.failed) == (LINES, LINES, 0)
     assert check_nothing_lost(tmp_path).duplicates == 0
     assert emissions(tmp_path) == LINES, "nothing failed"
 

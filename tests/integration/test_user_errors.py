@@ -85,6 +85,7 @@ def test_a_component_cannot_start(tmp_path: Path, workers: int) -> None:
         assert outcome.result.final.phase == "done"
         assert outcome.figures("other sink").executed == 0
         assert any("could not start" in event for event in outcome.seen.events)
+        assert len(outcome.seen.errors) == 1, "nothing was started again behind that"
 
 
 @pytest.mark.parametrize("how", ["exit", "os exit", "crash"])

@@ -247,6 +247,8 @@ class TestInline:
             "executed": 0,
             "emitted": 0,
             "queued": 0,
+            "acked": 0,
+            "failed": 0,
         }
 
     def test_a_bad_json_path_is_refused_before_anything_runs(self, folder: Path) -> None:
@@ -359,7 +361,7 @@ class TestProcesses:
         result = storm_py_local("flow.py")
         assert result.exit_code == code
         assert "flow-1-1700000000: " in result.stderr
-        assert all(f"lost: {sentence}\n" in result.stderr for sentence in outcome.lost)
+        assert all(f"note: {sentence}\n" in result.stderr for sentence in outcome.lost)
 
     def test_a_run_that_raises(self, run: Callable[[], FakeRun]) -> None:
         FakeRun.outcome = TopologyFailed("worker 0 died 5 times")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,12 +12,10 @@ import pytest
 from rich.console import Console
 
 from storm_py.cli.display import (
-    Display,
     LiveDisplay,
     PlainDisplay,
     Rates,
     StderrConsole,
-    choose,
 )
 from storm_py.cli.tracebacks import users_part
 from storm_py.run import ComponentFigures, RunResult, Snapshot
@@ -32,7 +29,7 @@ def snapshot(secs: float = 0.0, emitted: int = 0, executed: int = 0) -> Snapshot
         secs=secs,
         workers=2,
         components=(
-            ComponentFigures("line", "spout", 5, 5, 0, emitted, 0),
+            ComponentFigures("line", "spout", 5, 5, 0, emitted, 0, emitted // 2, emitted // 4),
             ComponentFigures("split", "bolt", 8, 16, executed, 2 * executed, emitted - executed),
         ),
         restarts=0,
@@ -273,7 +270,7 @@ class TestLive:
         display = screen.live()
         display.snapshot(snapshot())
         display.finish(result())
-        assert screen.text.count("average rate") == 1
+        assert screen.text.count("avg rate") == 1
         assert screen.lines[-1].startswith("words-1-1700000000: done after 20.0 s")
 
 
@@ -299,6 +296,33 @@ class TestMessages:
             "        return int('x[1]')",
         ]
 
+    def test_an_error_that_comes_again_takes_one_line(self) -> None:
+        screen = Screen()
+        display = screen.plain()
+        trace = (
+            "Traceback (most recent call last):\n"
+            '  File "/home/me/flow.py", line 7, in execute\n'
+            "ValueError: bad\nand more\n"
+        )
+        report = ErrorReport("split", 3, "execute", "ValueError: bad\nand more", trace, True)
+        for task in (3, 3, 4):
+            display.error(replace(report, task=task))
+        display.error(replace(report, message="ValueError: worse", traceback="", fatal=False))
+        display.error(replace(report, component="count"))
+        assert screen.lines == [
+            "ERROR split (task 3), execute: ValueError: bad",
+            "and more",
+            "    Traceback (most recent call last):",
+            '      File "/home/me/flow.py", line 7, in execute',
+            "ERROR split (task 3), execute: ValueError: bad (again, 2nd time)",
+            "ERROR split (task 4), execute: ValueError: bad (again, 3rd time)",
+            "ERROR split (task 3), execute: ValueError: worse",
+            "ERROR count (task 3), execute: ValueError: bad",
+            "and more",
+            "    Traceback (most recent call last):",
+            '      File "/home/me/flow.py", line 7, in execute',
+        ]
+
     def test_error_without_traceback_and_without_text(self) -> None:
         screen = Screen()
         screen.plain().error(ErrorReport("split", 3, "execute", "KeyError: ", "", True))
@@ -321,8 +345,10 @@ class TestSummary:
 
     def test_done(self) -> None:
         names, line, split, outcome = self.finish(result())
-        assert names.split("  ")[0] == "component"
-        assert line.split() == ["line", "spout", "5", "123,456", "6,173/s"]
+        columns = ["executors", "executed", "emitted", "acked", "failed", "avg", "rate"]
+        assert names.split() == ["component", "kind", *columns]
+        assert max(map(len, (names, line, split))) <= 80  # or a terminal cuts numbers off
+        assert line.split() == ["line", "spout", "5", "123,456", "61,728", "30,864", "6,173/s"]
         assert split.split() == ["split", "bolt", "8", "1,000,000", "2,000,000", "50,000/s"]
         assert outcome == "words-1-1700000000: done after 20.0 s, start took 0.8 s"
 
@@ -330,13 +356,13 @@ class TestSummary:
         ended = replace(
             result(replace(snapshot(2.0), errors=1, restarts=2)),
             failed=True,
-            lost=("task 3 was killed", "task 4 [b] too"),
+            lost=("process 7 was killed", "process 8 was killed", "task 4 [b] too"),
             log_dir="/var/log/words",
         )
         assert self.finish(ended)[-4:] == [
             "words-1-1700000000: failed after 2.0 s, start took 0.8 s, 1 error, 2 restarts",
-            "lost: task 3 was killed",
-            "lost: task 4 [b] too",
+            "note: process 7 was killed (2 times like this)",
+            "note: task 4 [b] too",
             "logs: /var/log/words",
         ]
 
@@ -354,29 +380,4 @@ class TestSummary:
 
     def test_never_started(self) -> None:
         line = self.finish(result(snapshot()))[1]
-        assert line.split() == ["line", "spout", "5", "0"]
-
-
-class TestChoice:
-    @pytest.fixture
-    def terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("TERM", "xterm")
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-
-    def chosen(self, inline: bool) -> type[Display]:
-        return type(choose(inline))
-
-    def test_terminal(self, terminal: None) -> None:
-        assert self.chosen(inline=False) is LiveDisplay
-
-    def test_debugger(self, terminal: None) -> None:
-        assert self.chosen(inline=True) is PlainDisplay
-
-    def test_pipe(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("FORCE_COLOR", "1")  # colours, perhaps; but no cursor to move
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
-        assert self.chosen(inline=False) is PlainDisplay
-
-    def test_dumb_terminal(self, terminal: None, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("TERM", "dumb")
-        assert self.chosen(inline=False) is PlainDisplay
+        assert line.split() == ["line", "spout", "5", "0", "0", "0"]

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from storm_py import BaseBasicBolt, BasicOutputCollector, Config, TopologyBuilder, Tuple
+from storm_py.api.hooks import (
+    BoltAckInfo,
+    BoltExecuteInfo,
+    BoltFailInfo,
+    EmitInfo,
+    SpoutAckInfo,
+    SpoutFailInfo,
+)
+from storm_py.api.metrics import DataPoint, TaskInfo
 from tests.integration.harness import run_inline
 from tests.integration.topologies_for_tests.flows import NumberSpout
 
@@ -34,7 +46,9 @@ def examples() -> Iterator[dict[str, Any]]:
     SEEN.clear()
 
 
-def test_they_run(examples: dict[str, Any]) -> None:
+def test_they_run(
+    examples: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     builder = TopologyBuilder()
     builder.set_spout("numbers", NumberSpout(TOTAL))
     for name in ("Flushing", "Fetching", "Watched", "Measured"):
@@ -43,8 +57,13 @@ def test_they_run(examples: dict[str, Any]) -> None:
     keep.shuffle_grouping("Flushing").shuffle_grouping("Fetching")
     conf = Config()
     conf.register_metrics_consumer("storm_py:LoggingMetricsConsumer")
+    monkeypatch.setitem(sys.modules, "examples", ModuleType("examples"))
+    vars(sys.modules["examples"]).update(examples)
+    conf.register_metrics_consumer(examples["Lines"], str(tmp_path / "lines"))
     outcome = run_inline(builder, conf)
     outcome.check_clean()
+    lines = (tmp_path / "lines").read_text().splitlines()
+    assert f" Measured seen {TOTAL}" in [line[line.index(" ") :] for line in lines]
     fetched = sorted(row[1:] for row in SEEN if row[0] == "Fetching")
     assert fetched == [[number, 2 * number] for number in range(TOTAL)]
 
@@ -60,3 +79,15 @@ def test_it_names_what_there_is(examples: dict[str, Any]) -> None:
     assert keys <= set(KEYS)
     methods = {name for name in vars(BaseTaskHook) if not name.startswith("_")}
     assert all(f"`{method}`" in page for method in methods)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(EmitInfo, SpoutAckInfo, SpoutFailInfo, BoltExecuteInfo, BoltAckInfo, BoltFailInfo),
+        *(TaskInfo, DataPoint),
+    ],
+)
+def test_it_names_the_fields_of_what_hooks_and_consumers_get(kind: type[Any]) -> None:
+    [row] = re.findall(rf"^\|.*`{kind.__name__}` \|(.*)\|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert re.findall("`([a-z_]+)`", row) == [field.name for field in fields(kind)]

@@ -1,4 +1,4 @@
-"""FileSpout by itself: what it emits, what it keeps on disk, and what it refuses."""
+"""FileSpout by itself: what it emits, and what it keeps on disk."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from storm_py import InvalidTopologyException
-from storm_py.spouts import FileSpout
-from tests.file_spouts import Lines, SpoutTask, first_refusal
+from tests.file_spouts import RUN_ID, Lines, SpoutTask, first_refusal
 
 TEXT = "the cow\njumped\nover\n"
 
@@ -352,14 +350,6 @@ def test_an_offset_file_that_does_not_fit(
     assert "remove" in message
 
 
-def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    assert first_refusal(tmp_path) == f"FileSpout: {tmp_path}/text does not exist"
-    (tmp_path / "text").mkdir()
-    assert first_refusal(tmp_path) == (
-        f"FileSpout: {tmp_path}/text is no regular file; name a text file"
-    )
-
-
 def test_offsets_that_another_run_uses(task: Maker, tmp_path: Path) -> None:
     task().release()
     with next((tmp_path / "offsets").glob("*.lock")).open() as lock:
@@ -371,24 +361,26 @@ def test_offsets_that_another_run_uses(task: Maker, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"encoding": "utf8x"}, "encoding='utf8x'; expected a known encoding"),
-        ({"encoding": "base64"}, "encoding='base64'; expected a known encoding"),
-        ({"encoding": "utf-16"}, "encoding='utf-16'; expected one that writes the end of a line"),
-        ({"errors": "ingore"}, "errors='ingore'; expected a name such as 'strict'"),
-        ({"max_per_sec": 0}, "max_per_sec=0; expected more than 0"),
-        ({"max_retries": -1}, "max_retries=-1; expected at least 0"),
-        ({"save_secs": -1}, "save_secs=-1; expected at least 0"),
-        ({"save_rows": 0}, "save_rows=0; expected at least 1"),
-        ({"max_line_bytes": 0}, "max_line_bytes=0; expected at least 1"),
-    ],
-)
-def test_settings_that_cannot_work(options: dict[str, Any], expected: str) -> None:
-    with pytest.raises(InvalidTopologyException) as caught:
-        FileSpout("text", "offsets", **options)
-    assert f"FileSpout got {expected}" in str(caught.value)
+def test_offsets_that_a_known_run_uses_are_not_waited_for(task: Maker, tmp_path: Path) -> None:
+    found = task()
+    found.release()
+    lock_file = tmp_path / "offsets" / "source-0.lock"
+    assert lock_file.read_text() == RUN_ID
+    lock_file.write_text("lines-1-1700000000")
+    with lock_file.open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        message = first_refusal(tmp_path)  # its clock stands still: it would wait for ever
+    assert message == (
+        f"the offsets in {tmp_path}/offsets are in use by another run, lines-1-1700000000; end it, "
+        "or give each run an offset_dir of its own"
+    )
+
+
+def test_a_lock_names_the_run_that_holds_it_and_no_earlier_one(task: Maker, tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "source-0.lock").write_text("a run with a longer name-1-1700000000")
+    task()
+    assert (tmp_path / "offsets" / "source-0.lock").read_text() == RUN_ID
 
 
 def test_a_subclass_says_what_is_emitted_for_a_line(task: Maker) -> None:

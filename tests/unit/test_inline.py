@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bdb
+import logging
+import re
 import signal
 import sys
 import threading
@@ -144,6 +146,7 @@ def run(
     limit: int | None = 10,
     ttl_secs: float | None = None,
     parallelism: int = 1,
+    recorder: Recorder | None = None,
     **conf: object,
 ) -> tuple[RunResult, Recorder]:
     """Run Numbers -> Sum -> Print."""
@@ -151,7 +154,7 @@ def run(
     builder.set_spout("numbers", Numbers(limit), 1)
     builder.set_bolt("sum", Sum(), parallelism).fields_grouping("numbers", "number")
     builder.set_bolt("print", Print(), 1).global_grouping("sum")
-    recorder = Recorder()
+    recorder = recorder or Recorder()
     keys = {key.replace("__", "."): value for key, value in conf.items()}
     inline = InlineRun(
         "sums-1-1700000000", builder.create_topology(), merge(defaults(), keys), recorder
@@ -302,6 +305,33 @@ class TestErrors:
         assert result.failed
 
 
+class TestStuck:
+    def test_user_code_that_does_not_come_back_is_named(self) -> None:
+        named = threading.Event()
+        logs: list[tuple[int, str, str]] = []
+
+        class Logs(Recorder):
+            def log(self, level: int, source: str, text: str) -> None:
+                logs.append((level, source, text))
+                named.set()
+
+        ACTIONS["execute 5"] = lambda *args: named.wait(60)
+        result, _ = run(10, recorder=Logs(), storm_py__stuck__secs=0.01)
+        assert (result.failed, result.lost) == (False, ())
+        level, source, text = logs[0]
+        assert (level, source) == (logging.WARNING, "")
+        assert re.fullmatch(
+            r"sum \(task \d\) has been in execute, rows? \d+(\.\.\d+)? of a frame from numbers "
+            r"\(task \d\) for 0 s \(storm_py\.stuck\.secs: 0\.01\)",
+            text,
+        )
+
+    def test_nobody_looks_on_behind_the_end(self) -> None:
+        before = threading.enumerate()
+        run(10)
+        assert threading.enumerate() == before
+
+
 class TestStopping:
     @pytest.mark.parametrize("stop", [interrupt, terminate])
     def test_the_first_signal_drains(self, stop: Callable[..., object]) -> None:
@@ -328,7 +358,10 @@ class TestStopping:
         assert result.final.components[1].executed == 100
         assert (result.interrupted, result.forced, result.failed) == (True, True, False)
         [lost] = result.lost
-        assert lost.startswith("stopped at once")
+        where = (
+            r"execute of sum \(task \d\), rows? \d+(\.\.\d+)? of a frame from numbers \(task \d\)"
+        )
+        assert re.match(f"stopped at once in {where}", lost)
         assert not {"not reached", "end_of_input", "close", "cleanup"} & set(CALLS)
 
     def test_signals_while_components_open(self) -> None:

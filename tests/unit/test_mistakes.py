@@ -94,8 +94,16 @@ MISTAKES = [
     ),
     Mistake(
         "unknown component",
-        ("bolt 'echo' subscribes to 'number'", "it has: numbers, echo", "did you mean 'numbers'?"),
+        ("bolt 'echo' subscribes to 'number'", "it has: numbers; did you mean 'numbers'?"),
         text=building(NUMBERS, "builder.set_bolt('echo', Echo()).shuffle_grouping('number')"),
+    ),
+    Mistake(
+        "unknown component that looks like the bolt itself",
+        (
+            "bolt 'echo2' subscribes to 'echo'",
+            "no component of this topology; it has: numbers (flow.py, line 21)\n",
+        ),
+        text=building(NUMBERS, "builder.set_bolt('echo2', Echo()).shuffle_grouping('echo')"),
     ),
     Mistake(
         "unknown stream",
@@ -106,9 +114,17 @@ MISTAKES = [
     ),
     Mistake(
         "unknown field",
-        ("by field 'party'", "declared fields: number, parity", "did you mean 'parity'?"),
+        (
+            "by field 'party'",
+            "declared fields: number, parity",
+            "did you mean 'parity'? (flow.py, line 23)",
+        ),
         text=building(
-            NUMBERS, "builder.set_bolt('echo', Echo()).fields_grouping('numbers', ['party'])"
+            NUMBERS,
+            "(",
+            "    builder.set_bolt('echo', Echo())",
+            "    .fields_grouping('numbers', ['party'])",
+            ")",
         ),
     ),
     Mistake(
@@ -197,6 +213,20 @@ MISTAKES = [
         "misspelt key of Storm",
         ("unknown configuration key 'topology.worker'", "did you mean 'topology.workers'?"),
         args=(FILE, "-c", "topology.worker=2"),
+    ),
+    Mistake(
+        "list that breaks off",
+        (
+            "'-c'",
+            "mine=[1, 2 begins as JSON but is none: Expecting ',' delimiter at character 6",
+            'as a text it goes into quotes: mine="..."',
+        ),
+        args=(FILE, "-c", "mine=[1, 2"),
+    ),
+    Mistake(
+        "dict with Python's quotes",
+        ("mine={'a': 1} begins as JSON but is none: Expecting property name", "at character 2"),
+        args=(FILE, "-c", "mine={'a': 1}"),
     ),
     Mistake(
         "wrong type of a value",

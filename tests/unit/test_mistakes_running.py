@@ -150,6 +150,15 @@ MISTAKES = [
         "a stream id goes into stream=...",
     ),
     running(
+        "values that are not in a list",
+        bolt(
+            "declare_output_fields(self, declarer): declarer.declare('x', 'y')",
+            EXECUTE + "self.collector.emit(7, 8)",
+        ),
+        "emit got 8, anchors of type int; expected the input tuple or a list of input tuples",
+        "behind one list of values: emit([1, 2], tup)",
+    ),
+    running(
         "an anchor that is no tuple",
         bolt(
             "declare_output_fields(self, declarer): declarer.declare('x')",

@@ -64,6 +64,16 @@ MISTAKES = [
         args=with_conf(HOOKS, ["flow:Eco"]),
     ),
     Mistake(
+        "a hook without a colon",
+        (f"{HOOKS} is ['flow.Echo'] (list)", "'flow.Echo' has no colon: did you mean 'flow:Echo'?"),
+        args=with_conf(HOOKS, ["flow.Echo"]),
+    ),
+    Mistake(
+        "a hook that is no name",
+        (f"{HOOKS} is ['flow:Echo', 3] (list)", "3 is an int"),
+        args=with_conf(HOOKS, ["flow:Echo", 3]),
+    ),
+    Mistake(
         "a hook that is a bolt",
         (f"{HOOKS} names 'flow:Echo', the class Echo; expected a BaseTaskHook",),
         args=with_conf(HOOKS, ["flow:Echo"]),
@@ -75,8 +85,37 @@ MISTAKES = [
     ),
     Mistake(
         "consumer with an unknown setting",
-        (f"{CONSUMERS} is [", 'expected a list of {"class": "package.module:Class"'),
-        args=consumer("flow:Deaf", paralelism=2),
+        (
+            f"{CONSUMERS} is [",
+            'expected a list of {"class": "package.module:Class"',
+            "; it has a 'paralelism.hint', did you mean 'parallelism.hint'?",
+        ),
+        args=consumer("flow:Deaf", **{"paralelism.hint": 2}),
+    ),
+    Mistake(
+        "consumer with a setting of nobody's",
+        ("; it has a 'x', which is no setting of a consumer",),
+        args=consumer("flow:Deaf", x=2),
+    ),
+    Mistake(
+        "consumer without a class",
+        ("; {'argument': 3} has no 'class'",),
+        args=with_conf(CONSUMERS, [{"argument": 3}]),
+    ),
+    Mistake(
+        "consumer without a colon",
+        ("; 'flow.Deaf' has no colon: did you mean 'flow:Deaf'?",),
+        args=consumer("flow.Deaf"),
+    ),
+    Mistake(
+        "consumer with half a task",
+        ("; its 'parallelism.hint' is 0.5",),
+        args=consumer("flow:Deaf", **{"parallelism.hint": 0.5}),
+    ),
+    Mistake(
+        "consumer that is not in a list",
+        (f"{CONSUMERS} is {{'class'", "; put it into a list"),
+        args=with_conf(CONSUMERS, {"class": "flow:Deaf"}),
     ),
     Mistake(
         "consumer that is a bolt",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from storm_py.engine import losses
 from storm_py.engine.run_core import (
     FAILURES_APART_SECS,
     QUIET_REWAVE_SECS,
@@ -117,24 +118,32 @@ class TestErrors:
 
 class TestRestartsInsideOfAWorker:
     @pytest.mark.parametrize(
-        ("role", "executor", "what", "lost"),
+        ("role", "executor", "what"),
         [
-            ("instance", 2, "count (task 2)", "its memory and the tuples sent to it are lost"),
-            ("stream-manager", 0, "a stream manager", "tuples on their way through it are lost"),
+            ("instance", 2, "count (task 2)"),
+            ("stream-manager", 0, "a stream manager"),
         ],
     )
-    def test_a_new_wave(self, role: str, executor: int, what: str, lost: str) -> None:
+    def test_a_new_wave(self, role: str, executor: int, what: str) -> None:
         run = running()
         run.ended(1, 3, 1)
         assert run.restarted(role, executor) == [
             Note(f"{what} was restarted: signal 9"),
             *both(Wave(2, drain=False)),
         ]
+        lost = losses.of_process(role, is_spout=False, acking=True)
         assert run.core.lost == (f"{what} was restarted (signal 9); {lost}",)
         assert run.ended(1, 2) == []  # the wave of before
         assert run.ended(2, 1, 3) == []
         assert run.ended(2, 2) == both(Stop())
         assert run.core.restarts == 1
+
+    def test_a_spout_has_lost_its_memory(self) -> None:
+        run = running()
+        run.restarted("instance", 3)
+        [sentence] = run.core.lost
+        lost = losses.of_process("instance", is_spout=True, acking=True)
+        assert sentence == f"words (task 3) was restarted (signal 9); {lost}"
 
     def test_the_new_stream_manager_is_introduced(self) -> None:
         run = running()
@@ -173,7 +182,8 @@ class TestDeadWorkers:
             StartWorker(1, 2),
         ]
         assert run.core.incarnations == {0: 1, 1: 2}
-        assert run.core.lost == ("worker 1 was restarted (signal 9); what it held is lost",)
+        lost = f"worker 1 was restarted (signal 9); {losses.of_worker(acking=True)}"
+        assert run.core.lost == (lost,)
         assert run.ended(1, 3) == []  # 2 has to end again
         assert run.up(1, incarnation=1) == run.ready(1, incarnation=1) == []  # of the dead
         manager = newest_incarnation(1) + 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from storm_py.engine.statistics import InstanceStatistics
 from storm_py.engine.stuck import Activity, StuckWatch
 from storm_py.runtime.page import PageWriter, read_page
 from tests.builders import End, bolt, plan_of, rows, spout
@@ -72,10 +73,11 @@ class TestPage:
         page = PageWriter(tmp_path / "page", 7)
         page.entered(100.0, "execute", 5, 3, "default", 12, 40)
         assert read_page(tmp_path / "page").activity == EXECUTING
-        page.write(1, 2, 3, 4)
+        page.write(InstanceStatistics(1, 2, 3, queued=4, acked=5, failed=6))
         found = read_page(tmp_path / "page")
         assert (found.incarnation, found.executed, found.emitted) == (7, 1, 2)
         assert (found.transferred, found.queued, found.loops) == (3, 4, 1)
+        assert (found.acked, found.failed) == (5, 6)
         assert (found.busy_since, found.activity) == (0.0, None)
 
     def test_a_wait_that_is_not_the_users_does_not_count(self, tmp_path: Path) -> None:

@@ -211,6 +211,16 @@ def test_what_is_no_topology(make: Callable[..., object]) -> None:
         make(word_count)
 
 
+@pytest.mark.parametrize("make", [TopologyDriver, complete_topology])
+def test_a_pair_that_was_not_unpacked(make: Callable[..., object]) -> None:
+    with pytest.raises(TypeError) as raised:
+        make((word_count(), {}))
+    assert str(raised.value) == (
+        "got a tuple as topology; expected a TopologyBuilder or StormTopology; unpack the pair: "
+        "builder, conf = topology([])"
+    )
+
+
 def test_a_topology_that_cannot_run() -> None:
     with pytest.raises(InvalidTopologyException, match="the topology is empty"):
         TopologyDriver(TopologyBuilder())
@@ -224,8 +234,28 @@ def test_a_bad_configuration(conf: Mapping[str, object]) -> None:
         TopologyDriver.for_bolt(Split(), "sentence", conf)
 
 
-def test_a_bolt_where_a_spout_belongs() -> None:
-    with pytest.raises(InvalidTopologyException, match="got a Split, which is a bolt"):
-        TopologyDriver.for_spout(Split())  # type: ignore[arg-type]
-    with pytest.raises(InvalidTopologyException, match="got a Sentences, which is a spout"):
-        TopologyDriver.for_bolt(Sentences(), "x")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (
+            lambda: TopologyDriver.for_spout(Split()),  # type: ignore[arg-type]
+            "for_spout got a Split, which is a bolt; use for_bolt",
+        ),
+        (
+            lambda: TopologyDriver.for_bolt(Sentences(), "x"),  # type: ignore[arg-type]
+            "for_bolt got a Sentences, which is a spout; use for_spout",
+        ),
+        (
+            lambda: TopologyDriver.for_bolt(Split, "x"),  # type: ignore[arg-type]
+            "for_bolt got the class Split; pass an instance: Split()",
+        ),
+        (
+            lambda: TopologyDriver.for_spout(3),  # type: ignore[arg-type]
+            "for_spout got an int; expected an instance of a class derived from BaseRichSpout",
+        ),
+    ],
+)
+def test_what_is_no_such_component(make: Callable[[], object], text: str) -> None:
+    with pytest.raises(InvalidTopologyException) as raised:
+        make()
+    assert str(raised.value) == text

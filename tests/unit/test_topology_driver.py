@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from storm_py import (
+    BaseBasicBolt,
     BaseRichBolt,
     BaseRichSpout,
+    BasicOutputCollector,
     EmitError,
     OutputCollector,
     OutputFieldsDeclarer,
@@ -20,7 +22,7 @@ from storm_py import (
     TopologyFailed,
     Tuple,
 )
-from storm_py.testing import FakeClock, HoldingBolt, TopologyDriver
+from storm_py.testing import FakeClock, FeederSpout, HoldingBolt, TopologyDriver
 from tests.driven import Count, Late, Sentences, Split, word_count
 
 TIMEOUT = {"topology.message.timeout.secs": 10}
@@ -40,6 +42,14 @@ class TestABolt:
                 driver.feed("input", [sentence], number)
             assert (driver.acked(), driver.failed(), driver.pending()) == ([0, 2], [1], [])
 
+    def test_figures_count_what_a_spout_was_told(self) -> None:
+        with TopologyDriver.for_bolt(Split(), "sentence") as driver:
+            for number, sentence in enumerate(["a", "fail", "b"]):
+                driver.feed("input", [sentence], number)
+            driver.feed("input", ["untracked"])
+            found = {each.component_id: (each.acked, each.failed) for each in driver.figures()}
+            assert found == {"input": (2, 1), "bolt": (0, 0), "sink": (0, 0)}
+
     def test_several_inputs(self) -> None:
         with TopologyDriver.for_bolt(Late(), {"left": "a", "right": ["b", "c"]}) as driver:
             driver.feed("left", [1])
@@ -54,6 +64,23 @@ class TestABolt:
             driver.end_of_input()
             assert driver.outputs("bolt", "totals") == [[{"a": 1}]]
             assert driver.ended
+
+    def test_what_it_emits_at_the_end_is_untracked(self) -> None:
+        class Tracked(BaseBasicBolt):
+            streams: ClassVar[dict[str, bool]] = {}
+
+            def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+                self.streams[tup.source_stream_id] = bool(tup.message_id)
+
+        builder = TopologyBuilder()
+        builder.set_spout("words", FeederSpout("word"))
+        builder.set_bolt("count", Count()).shuffle_grouping("words")
+        tracked = builder.set_bolt("tracked", Tracked())
+        tracked.shuffle_grouping("count").shuffle_grouping("count", "totals")
+        with TopologyDriver(builder) as driver:
+            driver.feed("words", ["a"], msg_id=1)
+            driver.end_of_input()
+            assert driver.component("tracked").streams == {"default": True, "totals": False}
 
     def test_what_it_emits_is_checked_as_if_somebody_subscribed(self) -> None:
         class Odd(Split):

@@ -194,6 +194,15 @@ class TestTuple:
         with pytest.raises(ValueError, match="has no field 'x'"):
             tup.select(["word", "x"])
 
+    def test_a_field_of_a_tick_that_was_meant_for_data(self) -> None:
+        tick = Tuple([5], TupleContext("__system", "__tick", -1, Fields("rate_secs")))
+        with pytest.raises(ValueError, match="no field 'rate'") as caught:
+            tick["rate"]
+        assert str(caught.value) == (
+            "tuple of stream '__tick' of '__system' has no field 'rate'; declared fields: "
+            "rate_secs; it is a tick of the system: ask tup.is_tick first"
+        )
+
     def test_an_unknown_field_of_a_tuple_without_fields(self) -> None:
         tup = Tuple([], TupleContext("a", "b", 1, Fields()))
         with pytest.raises(ValueError, match="declared fields: none"):

@@ -61,7 +61,7 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     "an unknown component": (
         lambda d: d.shuffle_grouping("line"),
         "bolt 'bolt' subscribes to 'line', which is no component of this topology; "
-        "it has: lines, bolt; did you mean 'lines'?",
+        "it has: lines; did you mean 'lines'?",
     ),
     "an unknown stream": (
         lambda d: d.shuffle_grouping("lines", "error"),

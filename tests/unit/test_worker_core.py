@@ -8,6 +8,7 @@ from storm_py.engine.worker_core import (
     BACKOFF_SECS,
     HEALTHY_SECS,
     STILLBORN,
+    STILLBORN_SECS,
     Action,
     CannotStart,
     Leave,
@@ -217,7 +218,7 @@ class TestStillborn:
         worker.start()
         reports = []
         for incarnation in range(1, STILLBORN + 3):
-            worker.now += 60
+            worker.tick(worker.now + 60)
             reports.append(CannotStart(7, "killed") in worker.died(7, incarnation))
         assert reports == [n == STILLBORN for n in range(1, STILLBORN + 3)]
 
@@ -225,10 +226,32 @@ class TestStillborn:
         worker = Worker()
         worker.start()
         for incarnation in range(1, 3 * STILLBORN):
-            worker.now += 60
+            worker.tick(worker.now + 60)
             if incarnation % STILLBORN == 0:
-                worker.registered(7, incarnation)
+                assert worker.registered(7, incarnation) == []
             assert CannotStart(7, "killed") not in worker.died(7, incarnation)
+
+    def test_before_the_worker_is_up_it_waits_for_what_its_parent_makes_of_it(self) -> None:
+        """A component that raises in open is not opened once more behind the word "stopping"."""
+        worker = Worker()
+        worker.start()
+        worker.registered(8)
+        assert worker.died(7) == [Tell("sm", Disconnect("i7", 1))]
+        assert worker.core.next_timeout() == STILLBORN_SECS
+        assert worker.order(Stop()) == [Tell("i8", Stop())]
+        assert worker.tick(STILLBORN_SECS) == []
+
+    def test_if_its_parent_says_nothing_it_is_started_again(self) -> None:
+        worker = Worker()
+        worker.start()
+        worker.died(7)
+        assert worker.tick(STILLBORN_SECS) == [StartInstance(7, 2)]
+
+    def test_one_that_had_come_up_does_not_wait(self) -> None:
+        worker = Worker()
+        worker.start()
+        worker.registered(7)
+        assert worker.died(7)[-1] == StartInstance(7, 2)
 
 
 class TestBackoff:
