@@ -4,7 +4,8 @@ One per executor. It decodes frames, runs user code over their rows, gathers wha
 batches, credits what is finished, heeds pressure, and carries END waves. Sockets, clocks and
 processes belong to the driver (`storm_py.runtime.instance`, `storm_py.single`), which hands
 in a `Port` for what is needed while user code runs: the time, and a way to send. Input is decoded
-and queued by `storm_py.engine.intake`, output gathered and sent by `storm_py.engine.outflow`.
+and queued by `storm_py.engine.intake`, output gathered and sent by `storm_py.engine.outflow`; what
+the end of the input takes is in `storm_py.engine.waves`.
 
 User code runs nowhere but inside `open`, `activate`, `deactivate`, `on_data`, `work`, `spin`,
 `tick`, `on_wave`, `disconnect` and `close`, on the thread that calls them. The other half of the
@@ -35,6 +36,7 @@ from .slices import Slices
 from .statistics import InstanceStatistics
 from .tasks import BoltTask, RunningTask, SpoutTask, UserError
 from .timers import Timers
+from .waves import Waves
 
 
 class InstanceCore:
@@ -63,7 +65,6 @@ class InstanceCore:
         self._port = port
         self._sessions = Sessions(plan.topology_id, plan.version)
         self._inbound: int | None = None
-        self._wave = 1
         self._active = False
         self._in = Intake(plan, settings.acking, settings.codec)
         self._tasks: dict[int, RunningTask] = {}
@@ -77,6 +78,7 @@ class InstanceCore:
         self._reports = Reports(settings.conf, port.clock, port.report)
         self._timers = Timers(self._reports, port.stamp, self._watch)
         self._out = Outflow(plan, self._tasks, settings, port, rng, hello, acks, self._halt)
+        self._waves = Waves(self._tasks, self._out, self._timers, self._calls, port, self._watch)
         self._beat_at = port.clock() + BEAT_SECS
         make = (
             SpoutTask if plan.topology.components[self.component_id].kind == "spout" else BoltTask
@@ -168,7 +170,7 @@ class InstanceCore:
         """Nobody knows what became of what the spouts have emitted."""
         for spout in self._spouts:
             spout.fail_pending()
-            self._end_spout(spout)
+            self._waves.end(spout)
 
     def _drop_input(self) -> None:
         self._in.clear()
@@ -234,7 +236,7 @@ class InstanceCore:
             raise ProtocolError(f"ACK frame for task {frame.dest} holds records, expected results")
         self._watch.entered("ack or fail", spout.task)
         spout.answered(results)
-        self._end_spout(spout)
+        self._waves.end(spout)
 
     # ---- running user code ---------------------------------------------------------------------
 
@@ -264,7 +266,7 @@ class InstanceCore:
         while work and not self.paused:
             item = work[0]
             if isinstance(item, Marker):
-                self._on_marker(item)
+                self._waves.arrived(item)
                 done, rows = True, 0
             else:
                 self._slices.run(item)
@@ -295,7 +297,7 @@ class InstanceCore:
                 if not spout.ended:
                     self._watch.entered("next_tuple", spout.task)
                     emitted |= spout.burst(self._port.clock)
-                self._end_spout(spout)  # ended in this burst, or in open or activate already
+                self._waves.end(spout)  # ended in this burst, or in open or activate already
         if not emitted or self._out.flush_due:
             self._out.flush()
         return emitted
@@ -315,7 +317,7 @@ class InstanceCore:
             self._calls.run()
         for spout in self._spouts:
             spout.tick(now)
-            self._end_spout(spout)
+            self._waves.end(spout)
         if self._timers:
             self._timers.run(now, not self.paused, self._metering)
 
@@ -334,41 +336,11 @@ class InstanceCore:
 
     def on_wave(self, wave: int, drain: bool) -> None:
         """A new END wave: ended spouts send it; with `drain` every spout ends where it is."""
-        self._wave = max(self._wave, wave)
+        self._waves.begin(wave)
         for spout in self._spouts:
             if drain:
                 spout.drain()
-            self._end_spout(spout)
-
-    def _end_spout(self, spout: SpoutTask) -> None:
-        """Send the current wave behind all it has emitted, once nothing of it is pending."""
-        if spout.finished and spout.wave < self._wave:
-            if not spout.wave:
-                self._timers.finish(spout)
-            spout.wave = self._wave
-            self._out.markers(spout)
-            self._report_end()
-
-    def _on_marker(self, marker: Marker) -> None:
-        task = marker.task
-        if task.aligner.marker(marker.src, marker.wave):
-            if not task.ended:
-                self._watch.entered("end_of_input", task.task)
-                self._calls.run()
-                task.end_of_input()
-                # What a bolt has waited for in there must leave ahead of the marker.
-                self._calls.run()
-                self._timers.finish(task)
-            task.wave = marker.wave
-            self._wave = max(self._wave, marker.wave)
-            self._out.markers(task)
-            self._report_end()
-
-    def _report_end(self) -> None:
-        waves = {task.wave for task in self._tasks.values()}
-        if len(waves) == 1 and all(task.ended for task in self._tasks.values()):
-            failed = any(task.failed for task in self._tasks.values())
-            self._port.ended(waves.pop(), failed)
+            self._waves.end(spout)
 
     # ---- looking in ----------------------------------------------------------------------------
 
