@@ -8,8 +8,10 @@ and queued by `storm_py.engine.intake`, output gathered and sent by `storm_py.en
 the end of the input takes is in `storm_py.engine.waves`.
 
 User code runs nowhere but inside `open`, `activate`, `deactivate`, `on_data`, `work`, `spin`,
-`tick`, `on_wave`, `disconnect` and `close`, on the thread that calls them. The other half of the
-data path is `storm_py.engine.stream_manager_core`.
+`tick`, `on_wave` and `close`, on the thread that calls them. `on_control` and `disconnect` may also
+be called by a driver whose `send` waits, in the middle of user code: of a loss that they hear of
+the spouts are told by the next `spin` or `tick`. The other half of the data path is
+`storm_py.engine.stream_manager_core`.
 """
 
 from __future__ import annotations
@@ -66,6 +68,8 @@ class InstanceCore:
         self._sessions = Sessions(plan.topology_id, plan.version)
         self._inbound: int | None = None
         self._active = False
+        #: messages were lost, nobody knows which, and the spouts have not been told
+        self._lost = False
         self._in = Intake(plan, settings.acking, settings.codec)
         self._tasks: dict[int, RunningTask] = {}
         acks = Acks(rng) if settings.acking else None
@@ -164,16 +168,20 @@ class InstanceCore:
                 self._inbound = None
         self._out.unheard()
         self._out.disconnect()
-        self._fail_pending()
+        self._lost = True
+        self._halt()
 
-    def _fail_pending(self) -> None:
-        """Nobody knows what became of what the spouts have emitted."""
-        for spout in self._spouts:
-            spout.fail_pending()
-            self._waves.end(spout)
+    def _fail_lost(self) -> None:
+        """Nobody knows what became of what the spouts have emitted before a loss."""
+        if self._lost:
+            self._lost = False  # the answers may emit, and hear of the next one
+            for spout in self._spouts:
+                self._watch.entered("ack or fail", spout.task)
+                spout.fail_pending()
 
     def _drop_input(self) -> None:
         self._in.clear()
+        self._slices.halt()
         self._out.drop_credits()
 
     # ---- input ---------------------------------------------------------------------------------
@@ -182,18 +190,23 @@ class InstanceCore:
         """A control message from the stream manager."""
         session, record = read_control(message)
         if isinstance(record, control.Hello):
-            if self._sessions.hello(session, record):
-                if session != self._inbound:
-                    # What it announced in the session before died with that one.
-                    self._out.unheard()
-                    self._drop_input()
-                    if self._inbound is not None:
-                        self._fail_pending()
-                self._inbound = session
-                self._out.say(control.Welcome(session))
-            return
-        if self._sessions.peer(session) is None:
-            return
+            self._on_hello(session, record)
+        elif self._sessions.peer(session) is not None:
+            self._on_record(record)
+        if self.paused or self._lost:
+            self._halt()
+
+    def _on_hello(self, session: int, hello: control.Hello) -> None:
+        if self._sessions.hello(session, hello):
+            if session != self._inbound:
+                # What it announced in the session before died with that one.
+                self._out.unheard()
+                self._drop_input()
+                self._lost |= self._inbound is not None
+            self._inbound = session
+            self._out.say(control.Welcome(session))
+
+    def _on_record(self, record: control.Control) -> None:
         match record:
             case control.Welcome(session=ours):
                 if self._out.is_session(ours):
@@ -203,11 +216,11 @@ class InstanceCore:
             case control.Pressure() | control.Grant():
                 self._out.heed(record)
             case control.FailPending():
-                self._fail_pending()
+                self._lost = True
             case control.LinkBroken(session=ours):
                 if self._out.is_session(ours):
+                    self._lost = True
                     self.connect()
-                    self._fail_pending()
             case _:
                 raise ProtocolError(f"{type(record).__name__} does not belong on a link")
 
@@ -281,9 +294,9 @@ class InstanceCore:
                 return
 
     def _halt(self) -> None:
-        """A task downstream may not be sent to: user code is not entered again for now.
+        """Nothing may be emitted for now: what user code is in work ends behind this row or call.
 
-        Called while user code runs, when a batch of what it emits is due.
+        Called while user code runs, or with no effect.
         """
         for spout in self._spouts:
             spout.halt()
@@ -292,6 +305,7 @@ class InstanceCore:
     def spin(self) -> bool:
         """Call next_tuple of every spout that may emit, for a slice of time; False if all idled."""
         emitted = False
+        self._fail_lost()
         for spout in self._spouts:
             if self._active and not self.paused:
                 if not spout.ended:
@@ -313,6 +327,7 @@ class InstanceCore:
         if now >= self._beat_at:  # the link's other end notices losses by it
             self._beat_at = now + BEAT_SECS
             self._out.beat()
+        self._fail_lost()
         if self._calls:
             self._calls.run()
         for spout in self._spouts:
