@@ -36,7 +36,7 @@ from .sessions import Sessions, Verdict
 from .settings import Settings
 from .slices import Slices
 from .statistics import InstanceStatistics
-from .tasks import BoltTask, RunningTask, SpoutTask, UserError
+from .tasks import BoltTask, RunningTask, SpoutTask
 from .timers import Timers
 from .waves import Waves
 
@@ -115,12 +115,10 @@ class InstanceCore:
 
     def close(self) -> None:
         """Make the calls that wait, then call close or cleanup; what these raise is reported."""
-        self._calls.close()
-        try:
-            if self._calls.run() and self._out.open:
-                self._out.flush()
-        except UserError as error:
+        for error in self._calls.close():
             self._port.report(error.report(fatal=False))
+        if self._out.open:
+            self._out.flush()
         for task in self._tasks.values():
             self._watch.entered("cleanup" if isinstance(task, BoltTask) else "close", task.task)
             task.close()
