@@ -22,13 +22,11 @@ from storm_py.wire import control, frames
 from storm_py.wire.acks import AckRecords, decode_acks, encode_acks
 
 from .announcements import Announcements
-from .links import OutboundLink, instance_peer, read_control, stream_manager_peer
+from .answers import Answers
+from .links import OutboundLink, Send, instance_peer, read_control, stream_manager_peer
 from .sessions import Sessions, Verdict
 from .statistics import StreamManagerStatistics
-from .trees import Results, Trees
-
-#: A message to send: (on the data socket?, peer, bytes).
-Send = tuple[bool, str, bytes]
+from .trees import Trees
 
 
 class StreamManagerCore:
@@ -64,6 +62,7 @@ class StreamManagerCore:
                 else:
                     self._held.setdefault(peer, [])
         self._trees = Trees(plan, worker)
+        self._answers = Answers(self._route, self._links)
         self._words = Announcements(
             plan, worker, self._queues, self._route, limits.frame_rows, self._reachable
         )
@@ -105,6 +104,7 @@ class StreamManagerCore:
         `gone` is the incarnation of the dead: a session that its successor has opened stays.
         """
         sends = self._close(peer)
+        self._answers.gone(peer)
         self._early.pop(self._inbound.get(peer, 0), None)
         forgotten = self._sessions.forget(peer, gone)
         if forgotten:
@@ -163,7 +163,7 @@ class StreamManagerCore:
             self._words.forget(peer)
             told = self._words.tasks_heard_by(peer)
             return [*self._greet(peer, link), *self._announce(*told)]
-        sends: list[Send] = []
+        sends = self._answers.welcomed(peer)
         for task in self._queues:
             if self._route[task] == peer:
                 ready = self._queues[task].connect(now)
@@ -287,24 +287,12 @@ class StreamManagerCore:
         records = decode_acks(message, frame)
         if not isinstance(records, AckRecords):
             raise ProtocolError(f"ACK frame for task {frame.dest} holds results, expected records")
-        return self._results(self._trees.track(records))
-
-    def _results(self, results: Results) -> list[Send]:
-        """Tell each spout task what became of its trees."""
-        sends: list[Send] = []
-        for task, found in results.items():
-            link = self._links.get(self._route[task])
-            if link is None or not link.open:
-                self._unroutable += 1  # the spout is gone; its successor has other roots
-                continue
-            frame = encode_acks(0, task, task, 0, found)
-            sends.append((True, self._route[task], link.data(frame)))
-        return sends
+        return self._answers.tell(self._trees.track(records))
 
     def _fail_lost(self, task: int, lost: Sequence[bytes]) -> list[Send]:
         """Frames died with the process of `task`: fail their trees, here and elsewhere."""
         results, elsewhere = self._trees.lost(lost)
-        sends = self._results(results)
+        sends = self._answers.tell(results)
         for dest, records in elsewhere.items():
             data = encode_acks(0, task, dest, 0, records)
             peer = self._route[dest]
@@ -318,13 +306,7 @@ class StreamManagerCore:
         instance only the outputs of what it has not credited can be lost.
         """
         if peer in self._held:
-            spouts = dict.fromkeys(self._route[task] for task in self._trees.fail_all())
-            record = control.FailPending()
-            return [
-                (False, each, self._links[each].control(record))
-                for each in spouts
-                if self._is_open(each)
-            ]
+            return self._answers.fail_pending(self._trees.fail_all())
         return [
             send
             for task, queue in self._queues.items()
@@ -339,6 +321,7 @@ class StreamManagerCore:
     def rotate(self) -> None:
         """A message timeout has passed: forget trees that nobody will finish."""
         self._trees.rotate()
+        self._answers.rotate()
 
     # ---- pressure ------------------------------------------------------------------------------
 
@@ -377,7 +360,7 @@ class StreamManagerCore:
         return StreamManagerStatistics(
             self._frames,
             self._sessions.refused,
-            self._unroutable + self._trees.stray,
+            self._unroutable + self._answers.dropped + self._trees.stray,
             self._trees.lost_rows,
             self._trees.statistics(),
             {task: queue.statistics() for task, queue in self._queues.items()},
@@ -391,6 +374,7 @@ class StreamManagerCore:
         """Assert the invariants of every part."""
         self._sessions.check()
         self._trees.check()
+        self._answers.check()
         self._words.check()
         for queue in self._queues.values():
             queue.check()

@@ -10,7 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from storm_py.core.plan import PhysicalPlan
-from storm_py.engine.stream_manager_core import Send, StreamManagerCore
+from storm_py.engine.links import Send
+from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.wire.control import Control, Credit, Grant, Pressure, Welcome
 from tests.builders import (
     NO_LIMITS,
