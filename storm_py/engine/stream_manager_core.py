@@ -105,10 +105,9 @@ class StreamManagerCore:
         """
         sends = self._close(peer)
         self._answers.gone(peer)
-        self._early.pop(self._inbound.get(peer, 0), None)
         forgotten = self._sessions.forget(peer, gone)
         if forgotten:
-            self._inbound.pop(peer, None)
+            self._inbound_ended(peer)
         self._congested.discard(peer)
         self._broken.discard(peer)
         sends += self._fail_unknown(peer)
@@ -144,6 +143,7 @@ class StreamManagerCore:
         if link is not None:
             sends.append((False, hello.peer, link.control(control.Welcome(session))))
         if self._inbound.get(hello.peer) != session:
+            self._inbound_ended(hello.peer)
             self._inbound[hello.peer] = session
             sends += self._announce(*self._words.host_is_new(hello.peer))
             if hello.peer in self._broken:
@@ -192,6 +192,10 @@ class StreamManagerCore:
             if self._route[task] == peer:
                 sends += self._fail_lost(task, queue.disconnect())
         return sends
+
+    def _inbound_ended(self, peer: str) -> None:
+        """A peer's session is over, and with it the data that credits in it waited for."""
+        self._early.pop(self._inbound.pop(peer, 0), None)
 
     # ---- data ----------------------------------------------------------------------------------
 
@@ -247,7 +251,7 @@ class StreamManagerCore:
         if hello is None:
             return []
         self._sessions.forget(hello.peer)
-        self._inbound.pop(hello.peer, None)
+        self._inbound_ended(hello.peer)
         link = self._links.get(hello.peer)
         sends = self._fail_unknown(hello.peer)
         self._broken.add(hello.peer)
@@ -382,3 +386,4 @@ class StreamManagerCore:
             hello = self._sessions.peer(session)
             assert hello is not None
             assert hello.peer == peer
+        assert self._early.keys() <= set(self._inbound.values())

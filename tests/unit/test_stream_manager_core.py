@@ -258,6 +258,21 @@ class TestCredits:
         assert manager.gets(11, 1) == []  # the output that it was for
         assert manager.core.statistics().queues[1].outstanding_rows == 4
 
+    @pytest.mark.parametrize("how", ["a gap", "a new session"])
+    def test_one_that_waits_dies_with_the_session_it_came_in(self, how: str) -> None:
+        """Nothing is kept of it: what it waits for never comes."""
+        manager = linked()
+        manager.gets(22, 1, words(n=4))
+        credit = Credit(1, 4, frame_size(words(n=4)), seq=1)
+        assert manager.hears(11, credit) == []
+        if how == "a gap":
+            assert manager.gets(11, 3) == [said("i1", 101, LinkBroken(11))]
+        assert manager.hears(12, hello("i1")) == [said("i1", 101, Welcome(12))]
+        assert manager.gets(12, 1) == []
+        assert manager.core.statistics().queues[1].outstanding_rows == 4
+        assert manager.hears(12, credit) == []
+        assert manager.core.statistics().queues[1].outstanding_rows == 0
+
     def test_one_that_overtook_its_outputs_waits_for_them(self) -> None:
         """They travel on different sockets; the outputs may die with their sender."""
         manager = linked()
