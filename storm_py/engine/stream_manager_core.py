@@ -49,8 +49,6 @@ class StreamManagerCore:
         #: frames for stream managers whose link is not open
         self._held: dict[str, list[bytes]] = {}
         self._congested: set[str] = set()
-        #: peers that lost something in a session now over, and have not begun a new one
-        self._broken: set[str] = set()
         self._frames = self._unroutable = 0
         for executor in plan.executors:
             peer = stream_manager_peer(executor.worker)
@@ -82,7 +80,7 @@ class StreamManagerCore:
         return sends + self._greet(peer, link)
 
     def _greet(self, peer: str, link: OutboundLink) -> list[Send]:
-        """Open our session, and welcome the peer's.
+        """Open our session, and welcome the peer's, or say that it broke.
 
         Also once more, when it welcomes an older one: that one's Hello came behind, on a socket
         that is closed by now, and what we had said since was refused.
@@ -91,6 +89,9 @@ class StreamManagerCore:
         session = self._inbound.get(peer)
         if session is not None:
             sends.append((False, peer, link.control(control.Welcome(session))))
+        broken = self._sessions.broken(peer)
+        if broken is not None:
+            sends.append((False, peer, link.control(control.LinkBroken(broken))))
         return sends
 
     def _is_known(self, peer: str) -> bool:
@@ -109,7 +110,6 @@ class StreamManagerCore:
         if forgotten:
             self._inbound_ended(peer)
         self._congested.discard(peer)
-        self._broken.discard(peer)
         sends += self._fail_unknown(peer)
         tasks = self._words.host_is_new(peer) if forgotten else self._words.hosted(peer)
         return sends + self._announce(*tasks)
@@ -120,6 +120,9 @@ class StreamManagerCore:
         if isinstance(record, control.Hello):
             return self._on_hello(session, record)
         peer = self._sessions.peer(session)
+        if peer is None and isinstance(record, control.LinkBroken):
+            # Its own broke as well: if neither heard the other, both would be deaf for ever.
+            peer = self._sessions.peer_of_broken(session)
         if peer is None:
             return []
         match record:
@@ -136,6 +139,7 @@ class StreamManagerCore:
                 raise ProtocolError(f"{type(record).__name__} does not belong on a link")
 
     def _on_hello(self, session: int, hello: control.Hello) -> list[Send]:
+        broken = self._sessions.broken(hello.peer)
         if not self._is_known(hello.peer) or not self._sessions.hello(session, hello):
             return []
         sends: list[Send] = []
@@ -146,8 +150,7 @@ class StreamManagerCore:
             self._inbound_ended(hello.peer)
             self._inbound[hello.peer] = session
             sends += self._announce(*self._words.host_is_new(hello.peer))
-            if hello.peer in self._broken:
-                self._broken.discard(hello.peer)
+            if broken is not None:
                 sends += self._fail_unknown(hello.peer)
                 sends += self._announce(*self._words.may_have_used(hello.peer))
         return sends
@@ -247,14 +250,12 @@ class StreamManagerCore:
         sends += self._announce(dest)
 
     def _gap(self, session: int) -> list[Send]:
-        hello = self._sessions.peer(session)
+        hello = self._sessions.broke(session)
         if hello is None:
             return []
-        self._sessions.forget(hello.peer)
         self._inbound_ended(hello.peer)
         link = self._links.get(hello.peer)
         sends = self._fail_unknown(hello.peer)
-        self._broken.add(hello.peer)
         if link is not None:
             sends.append((False, hello.peer, link.control(control.LinkBroken(session))))
         return sends

@@ -192,6 +192,33 @@ class TestBrokenLinks:
         assert manager.hears(11, Credit(1, HIGH, frame_size(words(n=HIGH)))) == []
         assert manager.hears(11, Welcome(103)) == [data("i1", 103, 1, words(n=5))]
 
+    def test_that_theirs_broke_is_said_again_with_a_new_session_of_ours(self) -> None:
+        """What was said before went into a socket that is closed by now."""
+        manager = linked()
+        assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
+        manager.disconnect("i2", gone=0)  # the news of an older death, late
+        assert manager.connect("i2") == [said("i2", 103, ours()), said("i2", 103, LinkBroken(22))]
+        assert manager.hears(23, hello("i2")) == [said("i2", 103, Welcome(23))]
+        assert manager.connect("i2") == [said("i2", 104, ours()), said("i2", 104, Welcome(23))]
+
+    def test_what_broke_is_no_news_to_the_successor_of_the_dead(self) -> None:
+        manager = linked()
+        assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
+        manager.disconnect("i2", gone=1)
+        assert manager.connect("i2") == [said("i2", 103, ours())]
+
+    def test_both_directions_may_break_at_once(self) -> None:
+        """They say so in the session that the other one does not accept any more."""
+        manager = linked()
+        assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
+        assert manager.hears(22, Welcome(102)) == []
+        assert manager.hears(22, LinkBroken(102)) == [
+            said("i2", 103, ours()),
+            said("i2", 103, LinkBroken(22)),
+        ]
+        assert manager.hears(23, hello("i2")) == [said("i2", 103, Welcome(23))]
+        assert manager.hears(23, LinkBroken(102)) == []
+
     def test_a_restarted_instance(self) -> None:
         manager = linked()
         manager.gets(22, 1, words(n=HIGH))

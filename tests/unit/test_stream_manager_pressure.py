@@ -357,6 +357,14 @@ class TestGrants:
             said("i2", 102, Grant(1, 2)),
         ]
 
+    def test_so_it_is_if_the_news_of_an_older_death_comes_in_between(self) -> None:
+        manager = limited()
+        assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
+        manager.disconnect("i2", gone=0)
+        manager.connect("i2")
+        manager.hears(23, hello("i2"))
+        assert manager.hears(23, Welcome(103)) == [said("i2", 103, Grant(1, 2))]
+
     def test_a_sender_whose_link_is_not_open_yet_hears_of_it_then(self) -> None:
         manager = Manager(TWO_WORKERS, limits=LIMITED)
         manager.link("s1", 55, 101)
