@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.pressure import INITIAL_ROWS, Limits
-from storm_py.engine.stream_manager_core import Send, StreamManagerCore
+from storm_py.engine.links import Send
+from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.wire.control import Control, Hello, Pressure, Welcome
 from tests.builders import (
     Data,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.run_core import (
     Action,
     Note,
@@ -43,8 +44,8 @@ def both(record: Control) -> list[Action]:
 class Run:
     """A run in the hands of a test."""
 
-    def __init__(self) -> None:
-        self.core = RunCore(PLAN)
+    def __init__(self, plan: PhysicalPlan = PLAN) -> None:
+        self.core = RunCore(plan)
         self.now = 0.0
 
     @property
@@ -93,8 +94,8 @@ class Run:
         return self._checked(self.core.tick(now))
 
 
-def running() -> Run:
-    run = Run()
+def running(plan: PhysicalPlan = PLAN) -> Run:
+    run = Run(plan)
     run.start()
     for worker in (0, 1):
         run.up(worker)

@@ -18,8 +18,9 @@ from storm_py.config import defaults, merge, validate
 from storm_py.core.plan import make_plan
 from storm_py.core.roots import RandomBits
 from storm_py.engine.instance_core import InstanceCore
+from storm_py.engine.links import Send
 from storm_py.engine.settings import Settings, limits, max_timeout_secs
-from storm_py.engine.stream_manager_core import Send, StreamManagerCore
+from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.transport.memory import MemoryTransport
 from storm_py.wire import frames
 from storm_py.wire.control import ErrorReport

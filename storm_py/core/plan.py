@@ -105,6 +105,15 @@ class PhysicalPlan:
             found[name] = tuple(targets)
         return found
 
+    def receivers(self, component_id: str, worker: int) -> frozenset[int]:
+        """The tasks that a row of this component may go to from one of its tasks on `worker`."""
+        return frozenset(
+            task
+            for targets in self.targets(component_id, worker).values()
+            for target in targets
+            for task in target.candidates
+        )
+
     def downstream(self, component_id: str) -> tuple[str, ...]:
         """The components that consume a stream of this one."""
         return tuple(

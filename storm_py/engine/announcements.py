@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from storm_py.core.plan import PhysicalPlan
+from storm_py.core.plan import ExecutorPlan, PhysicalPlan
 from storm_py.core.pressure import START_FRAME_ROWS, START_ROWS, TaskQueue
 from storm_py.wire import control
 
@@ -60,17 +60,14 @@ class Announcements:
         self._frame_rows = frame_rows
         self._senders: dict[int, tuple[str, ...]] = {}
         self._sharing: dict[int, int] = {}
-        for component_id in plan.topology.components:
-            upstream = set(plan.upstream(component_id))
-            senders = [e for e in plan.executors if e.component_id in upstream]
-            for task in plan.tasks_of(component_id):
-                found = {
-                    route[sender.tasks[0]]: None
-                    for sender in senders
-                    if task in queues or sender.worker == worker
-                }
-                self._senders[task] = tuple(found)
-                self._sharing[task] = len(senders)
+        senders: dict[int, list[ExecutorPlan]] = {task: [] for task in route}
+        for executor in plan.executors:
+            for task in plan.receivers(executor.component_id, executor.worker):
+                senders[task].append(executor)
+        for task, executors in senders.items():
+            told = [e for e in executors if task in queues or e.worker == worker]
+            self._senders[task] = tuple(dict.fromkeys(route[e.tasks[0]] for e in told))
+            self._sharing[task] = len(executors)
         self._remote = {task: self._unheard() for task in route if task not in queues}
         self._words: dict[tuple[int, str], _Word] = {}
         #: senders that have used something of their grant

@@ -7,7 +7,7 @@ what becomes of the frames that waited. Pure: it returns bytes, drivers send the
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from storm_py.core.roots import RandomBits
 from storm_py.wire import control, frames
@@ -15,6 +15,9 @@ from storm_py.wire import control, frames
 #: Seconds between two empty data messages: a loss shows by the number of the next one, and who
 #: has been told to wait sends nothing else.
 BEAT_SECS: Final = 2.0
+
+#: A message to send: (on the data socket?, peer, bytes).
+Send: TypeAlias = tuple[bool, str, bytes]
 
 
 def instance_peer(executor: int) -> str:

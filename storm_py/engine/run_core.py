@@ -4,7 +4,9 @@ Theory of operation. Workers come up, each with the address of its stream manage
 connect to each other. When all are ready the spouts are activated. When the input ends - or is
 ended by a drain - the END wave goes through the topology, and when every executor has reported the
 current wave the workers are stopped. Whatever dies and comes back makes the current wave worthless,
-since markers may have died with it, so a new one is started.
+since markers may have died with it, so a new one is started. A wave that has not come through for a
+while is renewed too, in case one of its markers was lost; but it may be merely slow, and a new one
+starts from the front, so each renewal is given twice as long as the one before.
 
 Pure: events in, actions out; processes and signals are in `storm_py.local`.
 """
@@ -33,6 +35,9 @@ from .worker_core import (
 REWAVE_SECS: Final = 1.0
 #: The same where nothing died: a link may break without anybody's death.
 QUIET_REWAVE_SECS: Final = 15.0
+#: The longest wait for one wave. What waits in front of a task is bounded to about a second of its
+#: time, and a long end_of_input is called only once, so this is far more than any wave takes.
+MAX_REWAVE_SECS: Final = 60.0
 #: Failures of a task further apart than this are not in a row: it was healthy in between.
 FAILURES_APART_SECS: Final = HEALTHY_SECS + BACKOFF_SECS[-1]
 
@@ -94,6 +99,7 @@ class RunCore:
         self._phase: Phase = "starting"
         self._wave = 1
         self._wave_at = 0.0
+        self._wave_secs = QUIET_REWAVE_SECS
         self._drain = False
         self._active = True
         self._restarts = 0
@@ -193,26 +199,36 @@ class RunCore:
             actions.append(Note(f"worker {record.worker} is up again"))
         if self._active and not self._drain:
             actions.append(TellWorker(record.worker, control.Activate()))
-        return actions + self._new_wave(now)
+        return actions + self._new_wave(now, REWAVE_SECS)
 
     def restarted(self, record: control.Restarted, now: float) -> list[Action]:
         """A process inside a worker died and is back."""
         self._restarts += 1
+        self._ended.pop(record.executor, None)
         what = self._name(record.role, record.executor)
         is_spout = self._is_spout(record.executor)
         gone = losses.of_process(record.role, is_spout, self._acking)
         self._lost.append(f"{what} was restarted ({record.reason}); {gone}")
-        return [Note(f"{what} was restarted: {record.reason}"), *self._new_wave(now)]
+        return [Note(f"{what} was restarted: {record.reason}"), *self._new_wave(now, REWAVE_SECS)]
 
     def ended(self, record: control.Ended, now: float) -> list[Action]:
         """All tasks of an executor have ended under a wave."""
         self._failed |= record.failed
-        if not self._ended:
+        if record.executor not in self._ended:
             self._wave_at = now
         self._ended[record.executor] = record.wave
         if self._phase not in ("running", "draining"):
             return []
         return self._stop() if self._all_ended else []
+
+    @property
+    def _waiting_for_wave(self) -> bool:
+        """Whether only markers are missing: while a spout goes on there is nothing to renew."""
+        return self._phase in ("running", "draining") and all(
+            e.id in self._ended
+            for e in self._plan.executors
+            if e.component_id in self._plan.topology.spouts
+        )
 
     @property
     def _all_ended(self) -> bool:
@@ -284,6 +300,7 @@ class RunCore:
                 self._phase = "done"
             return []
         self._restarts += 1
+        self._wave_secs = REWAVE_SECS
         gone = losses.of_worker(self._acking)
         self._lost.append(f"worker {worker} was restarted ({reason}); {gone}")
         for executor in self._plan.on_worker(worker):
@@ -308,15 +325,15 @@ class RunCore:
             for worker, state in self._workers.items()
             if state.restart_at is not None and now >= state.restart_at
         ]
-        ending = self._ended and self._phase in ("running", "draining")
-        rewave_secs = REWAVE_SECS if self._restarts else QUIET_REWAVE_SECS
-        if ending and now - self._wave_at >= rewave_secs:
-            actions += self._new_wave(now)
+        if self._waiting_for_wave and now - self._wave_at >= self._wave_secs:
+            actions += self._new_wave(now, min(2 * self._wave_secs, MAX_REWAVE_SECS))
         return actions
 
-    def _new_wave(self, now: float) -> list[Action]:
+    def _new_wave(self, now: float, wait_secs: float) -> list[Action]:
+        """Start a wave that is given so long to come through."""
         self._wave += 1
         self._wave_at = now
+        self._wave_secs = wait_secs
         return self._tell_all(control.Wave(self._wave, self._drain))
 
     def _tell_all(self, record: control.Control) -> list[Action]:

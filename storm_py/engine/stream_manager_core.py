@@ -22,13 +22,11 @@ from storm_py.wire import control, frames
 from storm_py.wire.acks import AckRecords, decode_acks, encode_acks
 
 from .announcements import Announcements
-from .links import OutboundLink, instance_peer, read_control, stream_manager_peer
+from .answers import Answers
+from .links import OutboundLink, Send, instance_peer, read_control, stream_manager_peer
 from .sessions import Sessions, Verdict
 from .statistics import StreamManagerStatistics
-from .trees import Results, Trees
-
-#: A message to send: (on the data socket?, peer, bytes).
-Send = tuple[bool, str, bytes]
+from .trees import Trees
 
 
 class StreamManagerCore:
@@ -51,8 +49,6 @@ class StreamManagerCore:
         #: frames for stream managers whose link is not open
         self._held: dict[str, list[bytes]] = {}
         self._congested: set[str] = set()
-        #: peers that lost something in a session now over, and have not begun a new one
-        self._broken: set[str] = set()
         self._frames = self._unroutable = 0
         for executor in plan.executors:
             peer = stream_manager_peer(executor.worker)
@@ -64,6 +60,7 @@ class StreamManagerCore:
                 else:
                     self._held.setdefault(peer, [])
         self._trees = Trees(plan, worker)
+        self._answers = Answers(self._route, self._links)
         self._words = Announcements(
             plan, worker, self._queues, self._route, limits.frame_rows, self._reachable
         )
@@ -83,7 +80,7 @@ class StreamManagerCore:
         return sends + self._greet(peer, link)
 
     def _greet(self, peer: str, link: OutboundLink) -> list[Send]:
-        """Open our session, and welcome the peer's.
+        """Open our session, and welcome the peer's, or say that it broke.
 
         Also once more, when it welcomes an older one: that one's Hello came behind, on a socket
         that is closed by now, and what we had said since was refused.
@@ -92,6 +89,9 @@ class StreamManagerCore:
         session = self._inbound.get(peer)
         if session is not None:
             sends.append((False, peer, link.control(control.Welcome(session))))
+        broken = self._sessions.broken(peer)
+        if broken is not None:
+            sends.append((False, peer, link.control(control.LinkBroken(broken))))
         return sends
 
     def _is_known(self, peer: str) -> bool:
@@ -105,12 +105,11 @@ class StreamManagerCore:
         `gone` is the incarnation of the dead: a session that its successor has opened stays.
         """
         sends = self._close(peer)
-        self._early.pop(self._inbound.get(peer, 0), None)
+        self._answers.gone(peer)
         forgotten = self._sessions.forget(peer, gone)
         if forgotten:
-            self._inbound.pop(peer, None)
+            self._inbound_ended(peer)
         self._congested.discard(peer)
-        self._broken.discard(peer)
         sends += self._fail_unknown(peer)
         tasks = self._words.host_is_new(peer) if forgotten else self._words.hosted(peer)
         return sends + self._announce(*tasks)
@@ -121,6 +120,9 @@ class StreamManagerCore:
         if isinstance(record, control.Hello):
             return self._on_hello(session, record)
         peer = self._sessions.peer(session)
+        if peer is None and isinstance(record, control.LinkBroken):
+            # Its own broke as well: if neither heard the other, both would be deaf for ever.
+            peer = self._sessions.peer_of_broken(session)
         if peer is None:
             return []
         match record:
@@ -137,6 +139,7 @@ class StreamManagerCore:
                 raise ProtocolError(f"{type(record).__name__} does not belong on a link")
 
     def _on_hello(self, session: int, hello: control.Hello) -> list[Send]:
+        broken = self._sessions.broken(hello.peer)
         if not self._is_known(hello.peer) or not self._sessions.hello(session, hello):
             return []
         sends: list[Send] = []
@@ -144,10 +147,10 @@ class StreamManagerCore:
         if link is not None:
             sends.append((False, hello.peer, link.control(control.Welcome(session))))
         if self._inbound.get(hello.peer) != session:
+            self._inbound_ended(hello.peer)
             self._inbound[hello.peer] = session
             sends += self._announce(*self._words.host_is_new(hello.peer))
-            if hello.peer in self._broken:
-                self._broken.discard(hello.peer)
+            if broken is not None:
                 sends += self._fail_unknown(hello.peer)
                 sends += self._announce(*self._words.may_have_used(hello.peer))
         return sends
@@ -163,7 +166,7 @@ class StreamManagerCore:
             self._words.forget(peer)
             told = self._words.tasks_heard_by(peer)
             return [*self._greet(peer, link), *self._announce(*told)]
-        sends: list[Send] = []
+        sends = self._answers.welcomed(peer)
         for task in self._queues:
             if self._route[task] == peer:
                 ready = self._queues[task].connect(now)
@@ -192,6 +195,10 @@ class StreamManagerCore:
             if self._route[task] == peer:
                 sends += self._fail_lost(task, queue.disconnect())
         return sends
+
+    def _inbound_ended(self, peer: str) -> None:
+        """A peer's session is over, and with it the data that credits in it waited for."""
+        self._early.pop(self._inbound.pop(peer, 0), None)
 
     # ---- data ----------------------------------------------------------------------------------
 
@@ -243,14 +250,12 @@ class StreamManagerCore:
         sends += self._announce(dest)
 
     def _gap(self, session: int) -> list[Send]:
-        hello = self._sessions.peer(session)
+        hello = self._sessions.broke(session)
         if hello is None:
             return []
-        self._sessions.forget(hello.peer)
-        self._inbound.pop(hello.peer, None)
+        self._inbound_ended(hello.peer)
         link = self._links.get(hello.peer)
         sends = self._fail_unknown(hello.peer)
-        self._broken.add(hello.peer)
         if link is not None:
             sends.append((False, hello.peer, link.control(control.LinkBroken(session))))
         return sends
@@ -287,24 +292,12 @@ class StreamManagerCore:
         records = decode_acks(message, frame)
         if not isinstance(records, AckRecords):
             raise ProtocolError(f"ACK frame for task {frame.dest} holds results, expected records")
-        return self._results(self._trees.track(records))
-
-    def _results(self, results: Results) -> list[Send]:
-        """Tell each spout task what became of its trees."""
-        sends: list[Send] = []
-        for task, found in results.items():
-            link = self._links.get(self._route[task])
-            if link is None or not link.open:
-                self._unroutable += 1  # the spout is gone; its successor has other roots
-                continue
-            frame = encode_acks(0, task, task, 0, found)
-            sends.append((True, self._route[task], link.data(frame)))
-        return sends
+        return self._answers.tell(self._trees.track(records))
 
     def _fail_lost(self, task: int, lost: Sequence[bytes]) -> list[Send]:
         """Frames died with the process of `task`: fail their trees, here and elsewhere."""
         results, elsewhere = self._trees.lost(lost)
-        sends = self._results(results)
+        sends = self._answers.tell(results)
         for dest, records in elsewhere.items():
             data = encode_acks(0, task, dest, 0, records)
             peer = self._route[dest]
@@ -318,13 +311,7 @@ class StreamManagerCore:
         instance only the outputs of what it has not credited can be lost.
         """
         if peer in self._held:
-            spouts = dict.fromkeys(self._route[task] for task in self._trees.fail_all())
-            record = control.FailPending()
-            return [
-                (False, each, self._links[each].control(record))
-                for each in spouts
-                if self._is_open(each)
-            ]
+            return self._answers.fail_pending(self._trees.fail_all())
         return [
             send
             for task, queue in self._queues.items()
@@ -339,6 +326,7 @@ class StreamManagerCore:
     def rotate(self) -> None:
         """A message timeout has passed: forget trees that nobody will finish."""
         self._trees.rotate()
+        self._answers.rotate()
 
     # ---- pressure ------------------------------------------------------------------------------
 
@@ -377,7 +365,7 @@ class StreamManagerCore:
         return StreamManagerStatistics(
             self._frames,
             self._sessions.refused,
-            self._unroutable + self._trees.stray,
+            self._unroutable + self._answers.dropped + self._trees.stray,
             self._trees.lost_rows,
             self._trees.statistics(),
             {task: queue.statistics() for task, queue in self._queues.items()},
@@ -391,6 +379,7 @@ class StreamManagerCore:
         """Assert the invariants of every part."""
         self._sessions.check()
         self._trees.check()
+        self._answers.check()
         self._words.check()
         for queue in self._queues.values():
             queue.check()
@@ -398,3 +387,4 @@ class StreamManagerCore:
             hello = self._sessions.peer(session)
             assert hello is not None
             assert hello.peer == peer
+        assert self._early.keys() <= set(self._inbound.values())

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import zmq
 
-from storm_py.engine.links import BEAT_SECS
+from storm_py.engine.links import BEAT_SECS, Send
 from storm_py.engine.settings import limits, max_timeout_secs
-from storm_py.engine.stream_manager_core import Send, StreamManagerCore
+from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.errors import ProtocolError
 from storm_py.transport.zeromq import UNBOUNDED, UPSTREAM_HWM, ChannelClient, Context, Inlet, Outlet
 from storm_py.wire import control

@@ -66,10 +66,8 @@ class Bounds:
             me = executor.component_id
             heeded = {
                 task
-                for targets in self._plan.targets(me, executor.worker).values()
-                for target in targets
-                if not self._plan.in_cycle(me, target.component_id)
-                for task in target.candidates
+                for task in self._plan.receivers(me, executor.worker)
+                if not self._plan.in_cycle(me, self._plan.task_to_component[task])
             }
             congested = sorted(task for task in heeded if queues[task].pressured)
             instance = instances[executor.id]

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from storm_py.core.plan import CustomGroupings, PhysicalPlan
 from storm_py.core.pressure import Limits
 from storm_py.engine.instance_core import InstanceCore
-from storm_py.engine.links import BEAT_SECS
+from storm_py.engine.links import BEAT_SECS, Send
 from storm_py.engine.settings import Settings, max_timeout_secs
-from storm_py.engine.stream_manager_core import Send, StreamManagerCore
+from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.engine.tasks import UserError
 from storm_py.wire import control
 

@@ -167,6 +167,15 @@ class TestExample:
         assert WORDS.downstream_tasks("words") == (1, 2, 3, 4)
         assert WORDS.cyclic_components() == ()
 
+    def test_receivers(self) -> None:
+        """Where the grouping is local and a consumer is near, that one only."""
+        assert WORDS.receivers("words", 0) == WORDS.receivers("words", 1) == {1, 2, 3, 4}
+        near = plan_of(
+            spout("words", "word", tasks=3), bolt("count", {"words": LOCAL}, tasks=2), workers=3
+        )
+        assert [near.receivers("words", worker) for worker in near.workers] == [{1}, {2}, {1, 2}]
+        assert near.receivers("count", 0) == frozenset()
+
     def test_components_hold_no_object(self) -> None:
         topology = WORDS.topology
         with_objects = {

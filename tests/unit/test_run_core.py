@@ -20,6 +20,7 @@ from storm_py.wire.control import (
     Stop,
     Wave,
 )
+from tests.builders import bolt, plan_of, spout
 from tests.runs import Run, both, meet, notes, running
 
 
@@ -80,6 +81,18 @@ class TestWithoutAccidents:
         run.ended(1, 3)
         assert run.tick(100.0 + QUIET_REWAVE_SECS - 0.1) == []
         assert run.tick(100.0 + QUIET_REWAVE_SECS) == both(Wave(2, drain=False))
+        assert run.tick(100.0 + 3 * QUIET_REWAVE_SECS - 0.1) == []
+        assert run.tick(100.0 + 3 * QUIET_REWAVE_SECS) == both(Wave(3, drain=False))
+
+
+def renewed_twice() -> Run:
+    """Something died, a spout has ended, and its wave was renewed by the clock at 1 s and 3 s."""
+    run = running()
+    run.restarted("instance", 2)
+    run.ended(2, 3)
+    assert run.tick(1.0) == both(Wave(3, drain=False))
+    assert run.tick(3.0) == both(Wave(4, drain=False))
+    return run
 
 
 class TestErrors:
@@ -163,8 +176,60 @@ class TestRestartsInsideOfAWorker:
         assert run.tick(REWAVE_SECS) == []  # nothing has ended yet
         run.ended(2, 3)
         assert run.tick(2 * REWAVE_SECS) == both(Wave(3, drain=False))
-        assert run.tick(3 * REWAVE_SECS - 0.1) == []
-        assert run.tick(3 * REWAVE_SECS) == both(Wave(4, drain=False))
+
+    def test_each_time_it_is_given_twice_as_long_up_to_a_minute(self) -> None:
+        run = running()
+        run.restarted("instance", 2)
+        run.ended(2, 3)
+        for wave, secs in enumerate((1, 2, 4, 8, 16, 32, 60, 60), 3):
+            begun = run.now
+            assert run.tick(begun + secs - 0.1) == []
+            assert run.tick(begun + secs) == both(Wave(wave, drain=False))
+
+    def test_while_a_spout_goes_on_nobody_waits_for_a_wave(self) -> None:
+        """Executors 2 and 3 are spouts: however late the second one ends, the wait is short."""
+        run = running(plan_of(spout("words", tasks=2), bolt("count", "words"), workers=2))
+        run.restarted("instance", 1)
+        run.ended(2, 2)
+        assert run.tick(100.0) == []
+        run.ended(2, 3)
+        assert run.tick(100.0 + REWAVE_SECS - 0.1) == []
+        assert run.tick(100.0 + REWAVE_SECS) == both(Wave(3, drain=False))
+
+    def test_nor_while_one_that_was_started_again_does(self) -> None:
+        run = running()
+        run.ended(1, 3)
+        run.restarted("instance", 3)
+        assert run.tick(100.0) == []
+        run.ended(2, 3)
+        assert run.tick(100.0 + REWAVE_SECS) == both(Wave(3, drain=False))
+
+    def test_a_death_begins_that_anew(self) -> None:
+        run = renewed_twice()
+        assert run.restarted("instance", 2)[1:] == both(Wave(5, drain=False))
+        assert run.tick(3.0 + REWAVE_SECS - 0.1) == []
+        assert run.tick(3.0 + REWAVE_SECS) == both(Wave(6, drain=False))
+
+    def test_so_does_the_death_of_a_worker_and_its_return(self) -> None:
+        run = renewed_twice()
+        run.died(1)
+        assert run.tick(3.0 + REWAVE_SECS) == both(Wave(5, drain=False))
+        run.up(1, 2)
+        assert run.ready(1, 2)[2:] == both(Wave(6, drain=False))
+        assert run.tick(3.0 + 2 * REWAVE_SECS) == both(Wave(7, drain=False))
+
+    def test_a_wave_that_takes_its_time_comes_through(self) -> None:
+        """Ten seconds from the spout to the last bolt; a newer one starts from the front."""
+        run = running()
+        run.restarted("instance", 2)
+        run.ended(2, 3)
+        wave, begun = 2, run.now
+        while run.phase == "running" and run.now < 100.0:
+            if run.tick(run.now + 0.5):
+                wave, begun = wave + 1, run.now
+            elif run.now - begun >= 10.0:
+                run.ended(wave, 1, 2, 3)
+        assert (run.phase, wave) == ("stopping", 6)
 
     def test_a_drain_stays_one(self) -> None:
         run = running()

@@ -86,11 +86,52 @@ class TestData:
         assert sessions.data(11, 2) is STRANGER
 
 
+class TestBroken:
+    """Something of a session is missing: it is over, and remembered until there is another one."""
+
+    def test_nothing_of_it_is_accepted(self, sessions: Sessions) -> None:
+        sessions.hello(11, hello("i1", 1, 3))
+        assert sessions.broken("i1") is None
+        assert sessions.broke(11) == hello("i1", 1, 3)
+        assert (sessions.peer(11), sessions.peers()) == (None, ())
+        assert sessions.data(11, 1) is STRANGER
+        assert sessions.broken("i1") == 11
+        assert sessions.peer_of_broken(11) == hello("i1", 1, 3)
+        assert sessions.peer_of_broken(12) is None
+
+    def test_a_stranger_has_nothing_to_break(self, sessions: Sessions) -> None:
+        assert sessions.broke(11) is None
+        assert sessions.peer_of_broken(11) is None
+
+    def test_the_next_session_ends_that(self, sessions: Sessions) -> None:
+        sessions.hello(11, hello("i1", 1, 3))
+        sessions.broke(11)
+        assert not sessions.hello(12, hello("i1", 1, 2))  # an older owner
+        assert sessions.broken("i1") == 11
+        assert sessions.hello(12, hello("i1", 1, 3))
+        assert (sessions.broken("i1"), sessions.peer_of_broken(11)) == (None, None)
+
+    def test_only_the_death_of_its_own_process_ends_that(self, sessions: Sessions) -> None:
+        sessions.hello(11, hello("i1", 2, 3))
+        sessions.broke(11)
+        assert sessions.forget("i1", gone=1) is False
+        assert sessions.broken("i1") == 11
+        assert sessions.forget("i1", gone=2) is False
+        assert sessions.broken("i1") is None
+
+    def test_an_older_incarnation_stays_out(self, sessions: Sessions) -> None:
+        sessions.hello(11, hello("i1", 2, 3))
+        sessions.broke(11)
+        assert not sessions.hello(12, hello("i1", 1, 3))
+        assert sessions.broken("i1") == 11
+
+
 numbers = st.integers(1, 4)
 steps = st.one_of(
     st.tuples(st.just("hello"), numbers, st.sampled_from(["a", "b", "c"]), numbers),
     st.tuples(st.just("data"), numbers, st.just(""), numbers),
     st.tuples(st.just("forget"), numbers, st.sampled_from(["a", "b", "c"]), numbers),
+    st.tuples(st.just("broke"), numbers, st.just(""), numbers),
 )
 
 
@@ -116,6 +157,10 @@ def test_any_history(history: list[tuple[str, int, str, int]]) -> None:
             assert (verdict is STRANGER) == (sessions.peer(session) is None)
             if verdict is ACCEPT:
                 accepted[session].append(number)
+        elif step == "broke":
+            whose = sessions.peer(session)
+            assert sessions.broke(session) == whose
+            assert whose is None or sessions.broken(whose.peer) == session
         else:
             sessions.forget(peer)
             assert peer not in sessions.peers()

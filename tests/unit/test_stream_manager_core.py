@@ -192,6 +192,33 @@ class TestBrokenLinks:
         assert manager.hears(11, Credit(1, HIGH, frame_size(words(n=HIGH)))) == []
         assert manager.hears(11, Welcome(103)) == [data("i1", 103, 1, words(n=5))]
 
+    def test_that_theirs_broke_is_said_again_with_a_new_session_of_ours(self) -> None:
+        """What was said before went into a socket that is closed by now."""
+        manager = linked()
+        assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
+        manager.disconnect("i2", gone=0)  # the news of an older death, late
+        assert manager.connect("i2") == [said("i2", 103, ours()), said("i2", 103, LinkBroken(22))]
+        assert manager.hears(23, hello("i2")) == [said("i2", 103, Welcome(23))]
+        assert manager.connect("i2") == [said("i2", 104, ours()), said("i2", 104, Welcome(23))]
+
+    def test_what_broke_is_no_news_to_the_successor_of_the_dead(self) -> None:
+        manager = linked()
+        assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
+        manager.disconnect("i2", gone=1)
+        assert manager.connect("i2") == [said("i2", 103, ours())]
+
+    def test_both_directions_may_break_at_once(self) -> None:
+        """They say so in the session that the other one does not accept any more."""
+        manager = linked()
+        assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
+        assert manager.hears(22, Welcome(102)) == []
+        assert manager.hears(22, LinkBroken(102)) == [
+            said("i2", 103, ours()),
+            said("i2", 103, LinkBroken(22)),
+        ]
+        assert manager.hears(23, hello("i2")) == [said("i2", 103, Welcome(23))]
+        assert manager.hears(23, LinkBroken(102)) == []
+
     def test_a_restarted_instance(self) -> None:
         manager = linked()
         manager.gets(22, 1, words(n=HIGH))
@@ -257,6 +284,21 @@ class TestCredits:
         manager.gets(22, 2, words(n=4))
         assert manager.gets(11, 1) == []  # the output that it was for
         assert manager.core.statistics().queues[1].outstanding_rows == 4
+
+    @pytest.mark.parametrize("how", ["a gap", "a new session"])
+    def test_one_that_waits_dies_with_the_session_it_came_in(self, how: str) -> None:
+        """Nothing is kept of it: what it waits for never comes."""
+        manager = linked()
+        manager.gets(22, 1, words(n=4))
+        credit = Credit(1, 4, frame_size(words(n=4)), seq=1)
+        assert manager.hears(11, credit) == []
+        if how == "a gap":
+            assert manager.gets(11, 3) == [said("i1", 101, LinkBroken(11))]
+        assert manager.hears(12, hello("i1")) == [said("i1", 101, Welcome(12))]
+        assert manager.gets(12, 1) == []
+        assert manager.core.statistics().queues[1].outstanding_rows == 4
+        assert manager.hears(12, credit) == []
+        assert manager.core.statistics().queues[1].outstanding_rows == 0
 
     def test_one_that_overtook_its_outputs_waits_for_them(self) -> None:
         """They travel on different sockets; the outputs may die with their sender."""

@@ -8,7 +8,7 @@ import pytest
 
 from storm_py.core.pressure import START_FRAME_ROWS, START_ROWS
 from storm_py.wire.control import Credit, FailPending, Grant, LinkBroken, Pressure, Welcome
-from tests.builders import End, bolt, frame_size, hello, plan_of, spout
+from tests.builders import LOCAL, End, bolt, frame_size, hello, plan_of, spout
 from tests.manager import (
     HIGH,
     LIMITS,
@@ -84,7 +84,7 @@ class TestOneWorker:
         #: a=task 1, b=2 and 3, c=4, d=5 and 6 (sources), e=7 hears b
         manager = Manager(
             plan_of(
-                bolt("a", "b d"),
+                bolt("a", "b d", "value"),
                 spout("b", tasks=2),
                 bolt("c", "d"),
                 spout("d", tasks=2, executors=1),
@@ -366,6 +366,14 @@ class TestGrants:
             said("i2", 102, Grant(1, 2, START_FRAME_ROWS)),
         ]
 
+    def test_so_it_is_if_the_news_of_an_older_death_comes_in_between(self) -> None:
+        manager = limited()
+        assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
+        manager.disconnect("i2", gone=0)
+        manager.connect("i2")
+        manager.hears(23, hello("i2"))
+        assert manager.hears(23, Welcome(103)) == [said("i2", 103, Grant(1, 2))]
+
     def test_a_sender_whose_link_is_not_open_yet_hears_of_it_then(self) -> None:
         manager = Manager(TWO_WORKERS, limits=LIMITED)
         manager.link("s1", 55, 101)
@@ -394,6 +402,36 @@ class TestGrants:
         manager.hears(77, Grant(2, 9, 5))
         assert manager.egress("s1", congested=True) == [said("i3", 102, Pressure(2, True, 5))]
         assert manager.egress("s1", congested=False) == [said("i3", 102, Grant(2, 9, 5))]
+
+    def test_who_never_sends_to_a_task_has_no_share_of_its_room(self) -> None:
+        """Words of worker 1, task 4 of i4, stay there: local or shuffle, and a count is there."""
+        plan = plan_of(
+            spout("words", "word", tasks=2),
+            bolt("count", {"words": LOCAL}, tasks=2),
+            workers=2,
+        )
+        manager = Manager(plan, limits=LIMITED)
+        manager.link("i1", 11, 101)
+        manager.link("i3", 33, 102)
+        manager.link("s1", 77, 103)
+        manager.gets(33, 1, words(src=3, n=2))
+        manager.now = 0.001
+        assert finish(manager, 2) == [said("i3", 102, Grant(1, 4))]
+
+    def test_where_nobody_is_near_all_share_the_room(self) -> None:
+        """Local or shuffle again: i2 with words is on worker 1, where no count is."""
+        plan = plan_of(spout("words", "word", tasks=2), bolt("count", {"words": LOCAL}), workers=2)
+        manager = Manager(plan, limits=LIMITED)
+        manager.link("i1", 11, 101)
+        manager.link("i3", 33, 102)
+        manager.link("s1", 77, 103)
+        manager.gets(33, 1, words(src=3, n=2))
+        manager.gets(77, 1, words(src=2, n=2))
+        manager.now = 0.001
+        assert finish(manager, 2, 2) == [
+            said("s1", 103, Grant(1, 3)),
+            said("i3", 102, Grant(1, 3)),
+        ]
 
     def test_all_senders_share_the_room(self) -> None:
         #: count is task 1, words are tasks 2 to 5 on four executors

@@ -10,7 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from storm_py.core.plan import PhysicalPlan
-from storm_py.engine.stream_manager_core import Send, StreamManagerCore
+from storm_py.engine.links import Send
+from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.wire.control import Control, Credit, Grant, Pressure, Welcome
 from tests.builders import (
     NO_LIMITS,
@@ -111,6 +112,11 @@ class Wires:
             core = self.managers[link[1]]
             self._act(core, (core.on_data if link[2] else core.on_control)(message, 0.0))
 
+    def deliver_all(self) -> None:
+        """What is on its way arrives, and what comes of it."""
+        while self.waiting:
+            self.deliver(next(iter(self.waiting)))
+
     @property
     def linked(self) -> bool:
         """Whether every stream manager is linked to every other one."""
@@ -163,6 +169,31 @@ def test_two_in_every_order() -> None:
         assert wires.got == [frame]
         assert not any(wires.pressured.values())
     assert runs > 50
+
+
+def test_two_that_lose_something_of_each_other_at_once() -> None:
+    """What each says of it finds the other's session over: links open all the same, frames pass."""
+    wires = Wires(plan(2))
+    wires.connect("s0", "s1")
+    wires.connect("s1", "s0")
+    wires.deliver_all()
+    there, back = ("s0", "s1", True), ("s1", "s0", True)
+    for word in ("lost", "behind it"):
+        wires.emit(3, rows(3, 2, [word]))
+        wires.emit(4, rows(4, 1, [word]))
+    wires.deliver(there, lose=True)
+    wires.deliver(back, lose=True)
+    wires.deliver(there)
+    wires.deliver(back)
+    wires.deliver_all()
+    assert wires.got == []
+    frames = [rows(3, 2, ["storm"]), rows(4, 1, ["storm"])]
+    wires.emit(3, frames[0])
+    wires.emit(4, frames[1])
+    wires.deliver_all()
+    assert wires.linked
+    assert wires.got == frames
+    assert not any(wires.pressured.values())
 
 
 @settings(max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])
