@@ -38,6 +38,10 @@ class Died(BaseException):
     """Raised inside of a process that dies in the middle of sending."""
 
 
+class Over(BaseException):
+    """Raised where a process waits in the middle of user code, when the run is over."""
+
+
 class Process:
     """One simulated process: a name, an address, and what it does when something arrives."""
 

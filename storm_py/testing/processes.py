@@ -7,6 +7,7 @@ is in `storm_py.testing.parents`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -40,6 +41,9 @@ class Stage(Protocol):
 
     def complain(self, text: str) -> None:
         """Something is wrong with the run."""
+
+    def user_error(self, process: Instance, error: BaseException) -> None:
+        """User code has raised: a UserError says where."""
 
 
 class Parent(Process):
@@ -148,6 +152,8 @@ class Instance(Linked):
         self.is_spout = plan.topology.components[executor_plan.component_id].kind == "spout"
         self._settings = Settings.of(plan.conf, 6700 + worker.number)
         self._ready = False
+        #: a send of it waits for room
+        self.waiting = False
         self.objects = {task: stage.component(task, self) for task in executor_plan.tasks}
         self.core = InstanceCore(
             plan,
@@ -221,6 +227,7 @@ class Instance(Linked):
 
     def give_up(self, error: UserError) -> None:
         self.network.faults["user error"] += 1
+        self.stage.user_error(self, error)
         try:
             if self.outlets and self.core.linked:
                 self.core.flush()
@@ -250,6 +257,9 @@ class _Port:
         self._instance.send(data, "stmgr", message)
 
     def report(self, error: control.ErrorReport) -> None:
+        raised = sys.exception()  # whoever reports an error that ends nothing is handling it
+        if error.where != "report_error" and raised is not None:
+            self._instance.stage.user_error(self._instance, raised)
         self._network.send(self._instance.to_worker, error)
 
     def log(self, text: str) -> None:

@@ -28,6 +28,10 @@ KEYS = ["x", "y", 1, -7, ("z", 2), None, 0.5]
 FIELDS = ["message", "attempt", "key"]
 
 
+class Mistake(Exception):
+    """What the bolts below raise, as user code does that has a mistake."""
+
+
 @dataclass
 class Source:
     """What a spout's tuples come from: it outlives the spout, as a file or a queue would."""
@@ -141,7 +145,7 @@ class RandomBolt(BaseRichBolt):
         rng, manners = self.rng, self.manners
         first = tup["attempt"] < GOOD_ATTEMPT
         if first and manners.raises(rng):
-            raise ValueError("a mistake in user code")
+            raise Mistake("a mistake in user code")
         for _ in range(rng.choice(manners.children)):
             many = [tup, *self.held[:2]]
             anchors = rng.choice([tup, tup, many, [tup], None])
