@@ -15,9 +15,10 @@ from typing import Final
 from storm_py.errors import a_type, did_you_mean
 
 from .arguments import checked_int, checked_number
+from .instances import Instance
+from .managers import Manager
 from .network import Kind, Link, Network
 from .parents import Worker
-from .processes import Instance, Manager
 
 #: What may happen, and its weight where faults are drawn from the seed.
 KINDS: Final = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from storm_py.api.spec import StormTopology, apply_limits
@@ -20,6 +20,7 @@ from storm_py.config import Config, defaults, merge, validate
 from storm_py.core.plan import CustomGroupings, make_plan
 from storm_py.core.pressure import FREE_ROWS, START_ROWS, Limits
 from storm_py.engine.settings import limits
+from storm_py.engine.system import system_topology
 from storm_py.errors import a_type
 
 from .arguments import (
@@ -34,10 +35,13 @@ from .arguments import (
 from .bounds import Bounds
 from .checker import Checker, Life, SimulationError
 from .faults import Faults, Injector
+from .instances import Instance
+from .managers import Manager
 from .network import START, STEP_SECS, Kind, Network, Over, Process
 from .parents import Run
-from .processes import Instance, Manager
-from .random_topology import Mistake, random_topology
+from .random_components import Mistake
+from .random_topology import random_topology
+from .report import SimulationReport, state_of
 from .user_errors import UserErrors
 from .watch import Watch
 from .watching import (
@@ -64,23 +68,10 @@ PRESSURE_STEPS: Final = 32
 ROW_SECS: Final = 0.00001
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationReport:
-    """What happened in a run that broke no promise."""
-
-    seed: int
-    steps: int
-    #: on the virtual clock
-    secs: float
-    #: how many of each kind of fault there were, lost tails and stray links included
-    faults: Mapping[str, int]
-    emitted: int
-    received: int
-    acked: int
-    failed: int
-    restarts: int
-    #: by component, the most rows that waited for one of its tasks or in front of it
-    most_rows: Mapping[str, int]
+#: Data messages that a link to a stream manager holds: that of real sockets, or less.
+HWM: Final = (16, 16, 4, 1)
+#: Processes that wait for room at a time: each does so inside of the one before.
+MAX_WAITING: Final = 20
 
 
 class Simulation:
@@ -129,7 +120,9 @@ class Simulation:
         self._rng = random.Random(seed)
         secs: Mapping[str, float] = {}
         if topology is None:
-            topology, drawn, secs = random_topology(self._rng)
+            topology, drawn, secs = random_topology(
+                self._rng, lambda secs, call: self.network.after(secs, self._run, call)
+            )
             conf = {**drawn, **conf}
             workers = workers or self._rng.randint(1, 3)
             self._errors.expect(Mistake)
@@ -143,7 +136,9 @@ class Simulation:
                 f"got {a_type(topology)} as topology; expected a TopologyBuilder or StormTopology "
                 "(its configuration goes into conf=)"
             )
-        self._topology = apply_limits(topology, self._conf)
+        self._topology = system_topology(apply_limits(topology, self._conf), self._conf)
+        self.hwm = self._rng.choice(HWM)
+        self._waiting = 0
         self._row_secs = {**secs, **checked_row_secs(row_secs, topology.components)}
         self.plan = make_plan(
             f"simulation-{seed}", numbered(self._topology), self._conf, workers or 2
@@ -175,7 +170,7 @@ class Simulation:
         def spend() -> None:
             self.network.now += secs
 
-        watch = Watch(self._checker, life, process, spend)
+        watch = Watch(self._checker, life, spend)
         return watched(copy.deepcopy(spec.component), watch)
 
     def groupings(self, task: int) -> CustomGroupings:
@@ -202,6 +197,17 @@ class Simulation:
         text = self._errors.happened(error, process.objects, self._run.core.phase)
         if text:
             self._wrong(text, error.__cause__ or error)
+
+    def wait(self, ready: Callable[[], bool]) -> None:
+        """A send of a process waits, in the middle of user code maybe: the others go on."""
+        if self._waiting == MAX_WAITING:
+            return
+        self._waiting += 1
+        while not ready():
+            self._note(self._advance)
+            if self._checker.problem:
+                raise Over
+        self._waiting -= 1
 
     # ---- the run -------------------------------------------------------------------------------
 
@@ -293,7 +299,7 @@ class Simulation:
     def _settle(self) -> None:
         """The END wave came through: let what is on its way arrive, then look at what is left."""
         until = self.network.now + SETTLE_SECS
-        while self.network.busy(*Kind) or self.network.runnable() or not self._all_linked():
+        while self._is_busy():
             self.step()
             if self.network.now > until:
                 self._wrong("messages go round for ever")
@@ -304,14 +310,21 @@ class Simulation:
         for process in self._instances():
             process.core.close()
 
-    def _all_linked(self) -> bool:
-        instances = self._instances()
-        return len(instances) == len(self.plan.executors) and all(i.core.linked for i in instances)
+    def _is_busy(self) -> bool:
+        """Whether something is on its way, or somebody will come up."""
+        network, instances = self.network, self._instances()
+        managers = [each for each in network.processes.values() if isinstance(each, Manager)]
+        return (
+            bool(network.busy(*Kind) or network.runnable())
+            or any(manager.kept for manager in managers)
+            or len(instances) < len(self.plan.executors)
+            or not all(instance.core.linked for instance in instances)
+        )
 
     # ---- what must hold ------------------------------------------------------------------------
 
     def _check_cores(self, process: Process | None) -> None:
-        if isinstance(process, (Instance, Manager)):
+        if isinstance(process, (Instance, Manager)) and process.blocked is None:
             process.check()
         if self.steps % PRESSURE_STEPS == 0:
             self._complain_of(self._bounds.pressure())
@@ -328,35 +341,19 @@ class Simulation:
 
     def _described(self, text: str) -> str:
         network = self.network
+        pending = sum(len(life.pending) for life in self._checker.lives if not life.dead)
         lines = [
             f"seed {self.seed}, step {self.steps}, {network.now - START:.5f} s: {text}",
             f"  again: Simulation({self.seed}, ...).run() with the same arguments",
             f"  {self._faults}",
             f"  faults so far: {dict(network.faults)}",
-            *self._state(),
+            *state_of(network),
+            *self._errors.described(),
+            f"  {pending} messages unanswered, phase {self._run.core.phase}",
             "  the last events:",
             *network.shown_story(),
         ]
         return "\n".join(lines)
-
-    def _state(self) -> list[str]:
-        lines = []
-        for process in self.network.processes.values():
-            if isinstance(process, Instance):
-                core = process.core
-                found = core.statistics()
-                lines.append(
-                    f"  {process} {core.component_id}: linked={core.linked} paused={core.paused} "
-                    f"queued={found.queued} waves={[(t.task, t.wave, t.ended) for t in core.tasks]}"
-                )
-            elif isinstance(process, Manager):
-                queues = process.core.statistics().queues
-                busy = {t: q for t, q in queues.items() if q.backlog_rows or q.outstanding_bytes}
-                lines.append(f"  {process}: {busy}")
-        lines += self._errors.described()
-        pending = sum(len(life.pending) for life in self._checker.lives if not life.dead)
-        lines.append(f"  {pending} messages unanswered, phase {self._run.core.phase}")
-        return lines
 
     # ---- looking in ----------------------------------------------------------------------------
 
@@ -386,5 +383,7 @@ class Simulation:
             faults=dict(self.network.faults),
             restarts=self._run.core.restarts,
             most_rows=most,
+            entered=dict(self.network.entered),
+            waits=self.network.waits,
             **self._checker.statistics(),
         )

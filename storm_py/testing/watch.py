@@ -14,35 +14,27 @@ from storm_py.api.tuples import Fields, TrackedTuple, Tuple, TupleContext
 from storm_py.constants import DEFAULT_STREAM_ID
 
 from .checker import Checker, Life, Reception
-from .processes import Instance
 
 #: The name of the hidden field.
 NUMBER: Final = "__number"
 
 
 class Watch:
-    """What the watchers of one task share; `spend` lets the time pass that a call takes.
+    """What the watchers of one task share; `spend` lets the time pass that a call takes."""
 
-    `process` is the one that runs the task.
-    """
-
-    def __init__(
-        self, checker: Checker, life: Life, process: Instance, spend: Callable[[], None]
-    ) -> None:
+    def __init__(self, checker: Checker, life: Life, spend: Callable[[], None]) -> None:
         self.checker = checker
         self.life = life
         self.spend = spend
-        #: what the last call that raised was executing
+        #: what the last execute that raised was given
         self.guilty: Tuple | None = None
-        self._process = process
         self._contexts: dict[TupleContext, TupleContext] = {}
         self._held: dict[Tuple, Reception] = {}
 
     @contextmanager
-    def calling(self, what: str, tup: Tuple | None = None) -> Iterator[None]:
-        """User code runs inside; only one call at a time, also while an emit of it waits."""
-        if self._process.waiting:
-            self.checker.complain(f"{what} of {self.life} is called while a send of it waits")
+    def executing(self, tup: Tuple) -> Iterator[None]:
+        """User code executes a tuple, which takes its time."""
+        self.spend()
         try:
             yield
         except Exception:

@@ -17,6 +17,7 @@ from storm_py.api.context import TopologyContext
 from storm_py.api.grouping import CustomStreamGrouping
 from storm_py.api.spec import StormTopology, StreamInfo
 from storm_py.api.tuples import Fields, GlobalStreamId, Tuple, Value
+from storm_py.constants import RESERVED_PREFIX
 from storm_py.errors import FailedException
 
 from .checker import Checker
@@ -24,13 +25,15 @@ from .watch import NUMBER, BasicCollector, BoltCollector, SpoutCollector, Watch
 
 
 def numbered(topology: StormTopology) -> StormTopology:
-    """The topology with the hidden field on every stream."""
+    """The topology with the hidden field on every stream of the user's."""
     return StormTopology(
         {
             id_: replace(
                 spec,
                 streams={
-                    name: StreamInfo(Fields([*info.fields, NUMBER]), info.direct)
+                    name: info
+                    if name.startswith(RESERVED_PREFIX)
+                    else StreamInfo(Fields([*info.fields, NUMBER]), info.direct)
                     for name, info in spec.streams.items()
                 },
             )
@@ -50,25 +53,20 @@ class WatchedSpout(BaseRichSpout):
         self.it.open(conf, context, SpoutCollector(collector, self.watch))
 
     def next_tuple(self) -> None:
-        with self.watch.calling("next_tuple"):
-            self.watch.spend()
-            self.it.next_tuple()
+        self.watch.spend()
+        self.it.next_tuple()
 
     def ack(self, msg_id: object) -> None:
-        with self.watch.calling("ack"):
-            self.it.ack(self.watch.checker.answered(self.watch.life, msg_id, "acked"))
+        self.it.ack(self.watch.checker.answered(self.watch.life, msg_id, "acked"))
 
     def fail(self, msg_id: object) -> None:
-        with self.watch.calling("fail"):
-            self.it.fail(self.watch.checker.answered(self.watch.life, msg_id, "failed"))
+        self.it.fail(self.watch.checker.answered(self.watch.life, msg_id, "failed"))
 
     def activate(self) -> None:
-        with self.watch.calling("activate"):
-            self.it.activate()
+        self.it.activate()
 
     def deactivate(self) -> None:
-        with self.watch.calling("deactivate"):
-            self.it.deactivate()
+        self.it.deactivate()
 
     def close(self) -> None:
         self.it.close()
@@ -86,14 +84,12 @@ class WatchedBolt(BaseRichBolt):
 
     def execute(self, tup: Tuple) -> None:
         shown, _ = self.watch.take(tup)
-        with self.watch.calling("execute", shown):
-            self.watch.spend()
+        with self.watch.executing(shown):
             self.it.execute(shown)
 
     def end_of_input(self) -> None:
         self.watch.checker.ended(self.watch.life)
-        with self.watch.calling("end_of_input"):
-            self.it.end_of_input()
+        self.it.end_of_input()
 
     def cleanup(self) -> None:
         self.it.cleanup()
@@ -113,8 +109,7 @@ class WatchedBasicBolt(BaseBasicBolt):
         shown, reception = self.watch.take(tup)
         anchors = [] if reception is None else [reception]
         try:
-            with self.watch.calling("execute", shown):
-                self.watch.spend()
+            with self.watch.executing(shown):
                 self.it.execute(shown, BasicCollector(collector, self.watch, anchors))
         except FailedException:
             self.watch.answer(shown, acked=False)
@@ -123,8 +118,7 @@ class WatchedBasicBolt(BaseBasicBolt):
 
     def end_of_input(self, collector: Any) -> None:
         self.watch.checker.ended(self.watch.life)
-        with self.watch.calling("end_of_input"):
-            self.it.end_of_input(BasicCollector(collector, self.watch, []))
+        self.it.end_of_input(BasicCollector(collector, self.watch, []))
 
     def cleanup(self) -> None:
         self.it.cleanup()

@@ -137,7 +137,8 @@ def test_what_it_acks_has_arrived_under_any_faults(seed: int) -> None:
 
 
 def test_an_endless_topology_is_drained_when_the_faults_stop() -> None:
-    report = Simulation(1, counted(endless=True), drain_after=60).run()
+    faults = Faults(5, 80, ("delay", "duplicate"))
+    report = Simulation(1, counted(endless=True), faults=faults, drain_after=60).run()
     assert report.acked == 30
     assert report.secs > 60
 
