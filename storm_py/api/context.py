@@ -201,7 +201,8 @@ class TopologyContext:
         thread, so a thread that has finished some work acks or emits through here. Calls are made
         in the order they came; what they raise ends the executor. Those that wait when the task
         stops are made before ``close`` or ``cleanup``, later ones are dropped and False is
-        returned. (No counterpart in Storm.)
+        returned: True means that the call was made or will be, unless an exception or a death
+        ends the executor first. Returns at once in any case. (No counterpart in Storm.)
         """
         return self._running("call_soon").call_soon(self, function, args)
 

@@ -33,8 +33,10 @@ from typing import Final
 INITIAL_ROWS: Final = 64
 #: Busy seconds over which the drain rate is averaged.
 RATE_MEMORY_SECS: Final = 0.25
-#: What a sender may send to a task before it has heard of it.
+#: What a sender may send to a task before it has heard of it...
 START_ROWS: Final = 2
+#: ...and the largest frame, in rows, of what one call emits beyond that: as of a new task's window.
+START_FRAME_ROWS: Final = INITIAL_ROWS // 4
 #: A task whose window has this many rows is not limited: it finishes them in `window_secs`.
 FREE_ROWS: Final = 1024
 #: A task that has credited nothing for this long, though something is outstanding, is stalled...

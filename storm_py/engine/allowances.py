@@ -37,7 +37,7 @@ class Allowances:
     def grant(self, task: int, rows: int) -> None:
         """A task may be sent so many rows from now on."""
         if task in self.heeded:
-            self._left[task] = rows
+            self._left[task] = max(0, rows)
             (self._waiting.discard if rows > 0 else self._waiting.add)(task)
 
     def sent(self, task: int, rows: int) -> bool:
@@ -50,6 +50,10 @@ class Allowances:
             return False
         self._waiting.add(task)
         return True
+
+    def left(self, task: int) -> int:
+        """What is left of a task's grant; 0 also where there is no limit, or none is heeded."""
+        return self._left.get(task, 0)
 
     @property
     def paused(self) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from storm_py.core.plan import PhysicalPlan
-from storm_py.core.pressure import START_ROWS, TaskQueue
+from storm_py.core.pressure import START_FRAME_ROWS, START_ROWS, TaskQueue
 from storm_py.wire import control
 
 
@@ -81,7 +81,7 @@ class Announcements:
             self.measured(task)
 
     def _unheard(self) -> _Remote:
-        return _Remote(self._frame_rows)
+        return _Remote(min(START_FRAME_ROWS, self._frame_rows))
 
     def tasks_heard_by(self, peer: str) -> Iterator[int]:
         """The tasks about which a peer is told."""
@@ -118,12 +118,12 @@ class Announcements:
         if task not in self._remote or self._route[task] != peer:
             return False
         remote = self._remote[task]
+        remote.frame_rows = record.frame_rows
         if isinstance(record, control.Grant):
             remote.word, remote.rows, remote.fresh = _Word.GRANT, record.rows, True
             self.limited.add(task)
         else:
             remote.word = _Word.ON if record.on else _Word.OFF
-            remote.frame_rows = record.frame_rows
             if not record.on:
                 self.limited.discard(task)
         return True
@@ -167,12 +167,12 @@ class Announcements:
                 if rows and (last is not _Word.GRANT or (fresh and key in self._spent)):
                     self._words[key] = _Word.GRANT
                     self._spent.discard(key)
-                    yield peer, control.Grant(task, rows)
+                    yield peer, control.Grant(task, rows, frame_rows)
                 elif not rows and last is _Word.OFF:
                     self._words[key] = _Word.ON
                     yield peer, control.Pressure(task, True, frame_rows)
             elif last is not word:
-                # The frame size alone is no news: it travels with on and off.
+                # The frame size alone is no news: it travels with the words.
                 self._words[key] = word
                 self._spent.discard(key)
                 yield peer, control.Pressure(task, word is _Word.ON, frame_rows)

@@ -4,11 +4,14 @@ One per executor. It decodes frames, runs user code over their rows, gathers wha
 batches, credits what is finished, heeds pressure, and carries END waves. Sockets, clocks and
 processes belong to the driver (`storm_py.runtime.instance`, `storm_py.single`), which hands
 in a `Port` for what is needed while user code runs: the time, and a way to send. Input is decoded
-and queued by `storm_py.engine.intake`, output gathered and sent by `storm_py.engine.outflow`.
+and queued by `storm_py.engine.intake`, output gathered and sent by `storm_py.engine.outflow`; what
+the end of the input takes is in `storm_py.engine.waves`.
 
 User code runs nowhere but inside `open`, `activate`, `deactivate`, `on_data`, `work`, `spin`,
-`tick`, `on_wave`, `disconnect` and `close`, on the thread that calls them. The other half of the
-data path is `storm_py.engine.stream_manager_core`.
+`tick`, `on_wave` and `close`, on the thread that calls them. `on_control` and `disconnect` may also
+be called by a driver whose `send` waits, in the middle of user code: of a loss that they hear of
+the spouts are told by the next `spin` or `tick`. The other half of the data path is
+`storm_py.engine.stream_manager_core`.
 """
 
 from __future__ import annotations
@@ -33,8 +36,9 @@ from .sessions import Sessions, Verdict
 from .settings import Settings
 from .slices import Slices
 from .statistics import InstanceStatistics
-from .tasks import BoltTask, RunningTask, SpoutTask, UserError
+from .tasks import BoltTask, RunningTask, SpoutTask
 from .timers import Timers
+from .waves import Waves
 
 
 class InstanceCore:
@@ -63,8 +67,9 @@ class InstanceCore:
         self._port = port
         self._sessions = Sessions(plan.topology_id, plan.version)
         self._inbound: int | None = None
-        self._wave = 1
         self._active = False
+        #: messages were lost, nobody knows which, and the spouts have not been told
+        self._lost = False
         self._in = Intake(plan, settings.acking, settings.codec)
         self._tasks: dict[int, RunningTask] = {}
         acks = Acks(rng) if settings.acking else None
@@ -77,6 +82,7 @@ class InstanceCore:
         self._reports = Reports(settings.conf, port.clock, port.report)
         self._timers = Timers(self._reports, port.stamp, self._watch)
         self._out = Outflow(plan, self._tasks, settings, port, rng, hello, acks, self._halt)
+        self._waves = Waves(self._tasks, self._out, self._timers, self._calls, port, self._watch)
         self._beat_at = port.clock() + BEAT_SECS
         make = (
             SpoutTask if plan.topology.components[self.component_id].kind == "spout" else BoltTask
@@ -109,12 +115,10 @@ class InstanceCore:
 
     def close(self) -> None:
         """Make the calls that wait, then call close or cleanup; what these raise is reported."""
-        self._calls.close()
-        try:
-            if self._calls.run() and self._out.open:
-                self._out.flush()
-        except UserError as error:
+        for error in self._calls.close():
             self._port.report(error.report(fatal=False))
+        if self._out.open:
+            self._out.flush()
         for task in self._tasks.values():
             self._watch.entered("cleanup" if isinstance(task, BoltTask) else "close", task.task)
             task.close()
@@ -162,16 +166,20 @@ class InstanceCore:
                 self._inbound = None
         self._out.unheard()
         self._out.disconnect()
-        self._fail_pending()
+        self._lost = True
+        self._halt()
 
-    def _fail_pending(self) -> None:
-        """Nobody knows what became of what the spouts have emitted."""
-        for spout in self._spouts:
-            spout.fail_pending()
-            self._end_spout(spout)
+    def _fail_lost(self) -> None:
+        """Nobody knows what became of what the spouts have emitted before a loss."""
+        if self._lost:
+            self._lost = False  # the answers may emit, and hear of the next one
+            for spout in self._spouts:
+                self._watch.entered("ack or fail", spout.task)
+                spout.fail_pending()
 
     def _drop_input(self) -> None:
         self._in.clear()
+        self._slices.halt()
         self._out.drop_credits()
 
     # ---- input ---------------------------------------------------------------------------------
@@ -180,18 +188,23 @@ class InstanceCore:
         """A control message from the stream manager."""
         session, record = read_control(message)
         if isinstance(record, control.Hello):
-            if self._sessions.hello(session, record):
-                if session != self._inbound:
-                    # What it announced in the session before died with that one.
-                    self._out.unheard()
-                    self._drop_input()
-                    if self._inbound is not None:
-                        self._fail_pending()
-                self._inbound = session
-                self._out.say(control.Welcome(session))
-            return
-        if self._sessions.peer(session) is None:
-            return
+            self._on_hello(session, record)
+        elif self._sessions.peer(session) is not None:
+            self._on_record(record)
+        if self.paused or self._lost:
+            self._halt()
+
+    def _on_hello(self, session: int, hello: control.Hello) -> None:
+        if self._sessions.hello(session, hello):
+            if session != self._inbound:
+                # What it announced in the session before died with that one.
+                self._out.unheard()
+                self._drop_input()
+                self._lost |= self._inbound is not None
+            self._inbound = session
+            self._out.say(control.Welcome(session))
+
+    def _on_record(self, record: control.Control) -> None:
         match record:
             case control.Welcome(session=ours):
                 if self._out.is_session(ours):
@@ -201,11 +214,11 @@ class InstanceCore:
             case control.Pressure() | control.Grant():
                 self._out.heed(record)
             case control.FailPending():
-                self._fail_pending()
+                self._lost = True
             case control.LinkBroken(session=ours):
                 if self._out.is_session(ours):
+                    self._lost = True
                     self.connect()
-                    self._fail_pending()
             case _:
                 raise ProtocolError(f"{type(record).__name__} does not belong on a link")
 
@@ -234,7 +247,7 @@ class InstanceCore:
             raise ProtocolError(f"ACK frame for task {frame.dest} holds records, expected results")
         self._watch.entered("ack or fail", spout.task)
         spout.answered(results)
-        self._end_spout(spout)
+        self._waves.end(spout)
 
     # ---- running user code ---------------------------------------------------------------------
 
@@ -264,7 +277,7 @@ class InstanceCore:
         while work and not self.paused:
             item = work[0]
             if isinstance(item, Marker):
-                self._on_marker(item)
+                self._waves.arrived(item)
                 done, rows = True, 0
             else:
                 self._slices.run(item)
@@ -279,9 +292,9 @@ class InstanceCore:
                 return
 
     def _halt(self) -> None:
-        """A task downstream may not be sent to: user code is not entered again for now.
+        """Nothing may be emitted for now: what user code is in work ends behind this row or call.
 
-        Called while user code runs, when a batch of what it emits is due.
+        Called while user code runs, or with no effect.
         """
         for spout in self._spouts:
             spout.halt()
@@ -290,12 +303,13 @@ class InstanceCore:
     def spin(self) -> bool:
         """Call next_tuple of every spout that may emit, for a slice of time; False if all idled."""
         emitted = False
+        self._fail_lost()
         for spout in self._spouts:
             if self._active and not self.paused:
                 if not spout.ended:
                     self._watch.entered("next_tuple", spout.task)
                     emitted |= spout.burst(self._port.clock)
-                self._end_spout(spout)  # ended in this burst, or in open or activate already
+                self._waves.end(spout)  # ended in this burst, or in open or activate already
         if not emitted or self._out.flush_due:
             self._out.flush()
         return emitted
@@ -311,11 +325,12 @@ class InstanceCore:
         if now >= self._beat_at:  # the link's other end notices losses by it
             self._beat_at = now + BEAT_SECS
             self._out.beat()
+        self._fail_lost()
         if self._calls:
             self._calls.run()
         for spout in self._spouts:
             spout.tick(now)
-            self._end_spout(spout)
+            self._waves.end(spout)
         if self._timers:
             self._timers.run(now, not self.paused, self._metering)
 
@@ -334,41 +349,11 @@ class InstanceCore:
 
     def on_wave(self, wave: int, drain: bool) -> None:
         """A new END wave: ended spouts send it; with `drain` every spout ends where it is."""
-        self._wave = max(self._wave, wave)
+        self._waves.begin(wave)
         for spout in self._spouts:
             if drain:
                 spout.drain()
-            self._end_spout(spout)
-
-    def _end_spout(self, spout: SpoutTask) -> None:
-        """Send the current wave behind all it has emitted, once nothing of it is pending."""
-        if spout.finished and spout.wave < self._wave:
-            if not spout.wave:
-                self._timers.finish(spout)
-            spout.wave = self._wave
-            self._out.markers(spout)
-            self._report_end()
-
-    def _on_marker(self, marker: Marker) -> None:
-        task = marker.task
-        if task.aligner.marker(marker.src, marker.wave):
-            if not task.ended:
-                self._watch.entered("end_of_input", task.task)
-                self._calls.run()
-                task.end_of_input()
-                # What a bolt has waited for in there must leave ahead of the marker.
-                self._calls.run()
-                self._timers.finish(task)
-            task.wave = marker.wave
-            self._wave = max(self._wave, marker.wave)
-            self._out.markers(task)
-            self._report_end()
-
-    def _report_end(self) -> None:
-        waves = {task.wave for task in self._tasks.values()}
-        if len(waves) == 1 and all(task.ended for task in self._tasks.values()):
-            failed = any(task.failed for task in self._tasks.values())
-            self._port.ended(waves.pop(), failed)
+            self._waves.end(spout)
 
     # ---- looking in ----------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from storm_py.constants import RESERVED_PREFIX
 from storm_py.core.batching import OpenBatch
 from storm_py.core.plan import PhysicalPlan
-from storm_py.core.pressure import START_ROWS
+from storm_py.core.pressure import START_FRAME_ROWS
 from storm_py.core.roots import RandomBits
 from storm_py.wire import control, frames
 from storm_py.wire.acks import encode_acks
@@ -59,6 +59,8 @@ class Outflow:
         self.allowances = Allowances(_heeded(plan, hello.tasks[0], system=False))
         #: Metrics must not stop tuples: pressure of their consumers holds back metrics only.
         self.metering = Allowances(_heeded(plan, hello.tasks[0], system=True))
+        #: The largest frames, in rows, to tasks downstream that have been heard of, or are heeded.
+        self._frame_rows: dict[int, int] = {}
         # With one worker one tracker hosts every spout, and records need no sorting.
         spouts = [task for spout in plan.topology.spouts for task in plan.tasks_of(spout)]
         self._spout_workers = {task: plan.worker_of(task) for task in spouts}
@@ -95,22 +97,25 @@ class Outflow:
         for allowances in (self.allowances, self.metering):
             allowances.reset()
             for task in allowances.heeded:
-                self._limit_frames(task, START_ROWS)
+                self._frame_rows[task] = START_FRAME_ROWS
+                self._size_frames(task)
 
     def heed(self, record: control.Pressure | control.Grant) -> None:
         """The stream manager says what a task downstream may be sent."""
-        if isinstance(record, control.Grant):
-            self._limit_frames(record.task, record.rows)
-            for allowances in (self.allowances, self.metering):
-                allowances.grant(record.task, record.rows)
-        else:
-            self._limit_frames(record.task, record.frame_rows)
-            for allowances in (self.allowances, self.metering):
-                allowances.pressure(record.task, record.on)
+        task = record.task
+        self._frame_rows[task] = record.frame_rows
+        for allowances in (self.allowances, self.metering):
+            if isinstance(record, control.Grant):
+                allowances.grant(task, record.rows)
+            else:
+                allowances.pressure(task, record.on)
+        self._size_frames(task)
 
-    def _limit_frames(self, task: int, rows: int) -> None:
+    def _size_frames(self, task: int) -> None:
+        """A frame ends where the grant does; what one call emits beyond it makes large ones."""
+        left = self.allowances.left(task) or self.metering.left(task)
         for running in self._tasks.values():
-            running.output.batcher.limit(task, rows)
+            running.output.batcher.limit(task, left or self._frame_rows[task])
 
     def is_session(self, session: int) -> bool:
         """Whether this is the session of our link."""
@@ -171,9 +176,12 @@ class Outflow:
         tracked = batch.take_tracking() if batch.roots else None
         runs, rows = batch.take()
         self.transferred += len(rows)
-        self.metering.sent(batch.dest, len(rows))
+        used_up = self.metering.sent(batch.dest, len(rows))
         if self.allowances.sent(batch.dest, len(rows)):
+            used_up = True
             self._halt()
+        if used_up:
+            self._size_frames(batch.dest)
         return data_frames(
             settings.epoch,
             task,

@@ -146,10 +146,13 @@ class Instance(Watch):
                 socket.send(message, zmq.NOBLOCK)
                 break
             except zmq.Again:
+                self._serve_link()
                 self._take_orders()
-                if any(isinstance(order, control.Disconnect) for order in self._orders):
-                    break  # the stream manager died: the message belongs to its session
-            self._serve_link()
+            for order in self._orders:
+                if isinstance(order, control.Disconnect):
+                    # The stream manager died, and the message belongs to its session. The order
+                    # stays where it is: in its turn it finds nothing to close.
+                    self._disconnect(gone=order.incarnation)
         if busy:
             self._page.busy(time.monotonic())
 

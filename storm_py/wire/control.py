@@ -76,11 +76,13 @@ class Pressure:
 class Grant:
     """The receiver may send `rows` rows to task `task`, and then has to wait for the next word.
 
-    What it may have been granted before is void. Pressure off lifts the limit.
+    What it may have been granted before is void. Pressure off lifts the limit. `frame_rows` is the
+    largest frame, in rows, that senders should make of what one call of user code emits beyond it.
     """
 
     task: int
     rows: int
+    frame_rows: int
 
 
 @dataclass(frozen=True, slots=True)

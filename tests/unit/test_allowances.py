@@ -28,6 +28,21 @@ class TestWords:
         allowances.grant(4, 1)
         assert not allowances.paused
 
+    def test_what_is_left_of_a_grant(self) -> None:
+        allowances = Allowances(TASKS)
+        assert allowances.left(4) == START_ROWS
+        allowances.grant(4, 10)
+        allowances.sent(4, 7)
+        assert allowances.left(4) == 3
+        allowances.sent(4, 5)
+        assert allowances.left(4) == 0
+        allowances.grant(4, -1)
+        assert allowances.left(4) == 0
+        allowances.grant(4, 10)
+        allowances.pressure(4, on=False)
+        assert allowances.left(4) == 0  # there is no grant
+        assert allowances.left(7) == 0  # not heeded
+
     def test_off_lifts_the_limit_and_on_stops(self) -> None:
         allowances = Allowances(TASKS)
         allowances.pressure(4, on=False)

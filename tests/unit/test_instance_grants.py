@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from storm_py.core.pressure import START_ROWS
+from storm_py.core.pressure import START_FRAME_ROWS, START_ROWS
 from storm_py.engine.tasks import UserError
 from storm_py.wire.control import Credit, Grant, Pressure, Welcome
-from tests.builders import Data, FakeClock, frame_size, hello, plan_of, rows, spout
+from tests.builders import Data, FakeClock, Rows, frame_size, hello, plan_of, rows, spout
 from tests.builders import bolt as a_bolt
 from tests.counter import counter, emit, said, word
-from tests.instance import Instance, ScriptedBasicBolt, ScriptedBolt, ScriptedSpout
+from tests.instance import Act, Instance, ScriptedBasicBolt, ScriptedBolt, ScriptedSpout
 
 PLAN = plan_of(spout("words", "word"), a_bolt("x-count", "words", "word n"), a_bolt("y", "x-count"))
 #: words is task 1, x-count task 2, y task 3
@@ -47,13 +47,13 @@ class TestABolt:
             instance.works()
             instance.flushes()
         instance.done()
-        instance.hears(11, Grant(3, 3))
+        instance.hears(11, Grant(3, 3, 64))
         instance.gets(11, 7, word(*LETTERS, dest=2))
         sent = instance.works()
         assert sent == [Data(501, 7, [rows(2, 3, ["a", 1], ["b", 1], ["c", 1])])]
         assert (executed(instance), instance.core.paused) == ("abc", True)
         assert instance.core.statistics().queued == 7
-        instance.hears(11, Grant(3, 2))
+        instance.hears(11, Grant(3, 2, 64))
         instance.works()
         assert executed(instance) == "de"
         instance.hears(11, Pressure(3, False, 256))
@@ -107,10 +107,64 @@ class TestABolt:
 
     def test_every_consumer_counts(self) -> None:
         instance = counter(emit)  # its consumers are tasks 4 and 5, turn about
-        instance.hears(11, Grant(4, 2))
+        instance.hears(11, Grant(4, 2, 64))
         instance.gets(11, 1, word(*LETTERS))
         instance.works()
         assert (len(instance.done()), instance.core.paused) == (4, True)
+
+
+def emitting(rows: int) -> Act:
+    """So many for each tuple."""
+
+    def act(it: Any, tup: Any) -> None:
+        for _ in range(rows):
+            emit(it, tup)
+
+    return act
+
+
+def sizes(sent: list[Any]) -> list[int]:
+    """The rows of each frame, in order."""
+    contents = [frame for message in sent if isinstance(message, Data) for frame in message.frames]
+    return [len(rows) for each in contents if isinstance(each, Rows) for _, rows in each.runs]
+
+
+class TestOneCallThatEmitsMore:
+    """User code is not interrupted: the rest of what it emits is over the grant, in any case."""
+
+    def bursting(self, rows: int) -> Instance:
+        return limited(lambda log: ScriptedBolt(log, emitting(rows)))
+
+    def test_what_is_over_the_grant_leaves_in_frames_of_the_size_that_was_said(self) -> None:
+        instance = self.bursting(100)
+        instance.hears(11, Grant(3, 5, 40))
+        assert sizes(take_in(instance, "a") + instance.flushes()) == [5, 40, 40, 15]
+
+    def test_a_new_grant_cuts_frames_again(self) -> None:
+        instance = self.bursting(100)
+        instance.hears(11, Grant(3, 5, 40))
+        take_in(instance, "ab")
+        instance.flushes()
+        instance.hears(11, Grant(3, 30, 60))
+        assert sizes(instance.works() + instance.flushes()) == [30, 60, 10]
+
+    def test_of_a_task_that_nobody_has_heard_of(self) -> None:
+        sent = take_in(self.bursting(10_000), "a")
+        assert sizes(sent) == [START_ROWS] + [START_FRAME_ROWS] * (10_000 // START_FRAME_ROWS - 1)
+
+    def test_a_new_session_forgets_the_size(self) -> None:
+        instance = self.bursting(2 + START_FRAME_ROWS)
+        instance.hears(11, Grant(3, 5, 40))
+        instance.hears(12, hello("s0"))
+        instance.gets(12, 1, word("a", dest=2))
+        assert sizes(instance.works()) == [START_ROWS, START_FRAME_ROWS]
+
+    def test_who_waits_for_nobody_round_a_cycle_is_not_cut_by_a_grant(self) -> None:
+        plan = plan_of(spout("a", "v"), a_bolt("b", "a c", "v n"), a_bolt("c", "b", "v"))
+        instance = Instance(plan, 2, lambda log: ScriptedBolt(log, emitting(100))).open()
+        instance.hears(11, Grant(3, 5, 40))
+        sent = [*instance.gets(11, 1, word("a", dest=2)), *instance.works(), *instance.flushes()]
+        assert sizes(sent) == [40, 40, 20]
 
 
 class TestASpout:
@@ -125,10 +179,10 @@ class TestASpout:
             instance.spins()
         before = instance.only.count
         instance.flushes()
-        instance.hears(11, Grant(2, 5))
+        instance.hears(11, Grant(2, 5, 64))
         instance.spins()
         assert instance.only.count == before + 5
         assert (instance.core.paused, instance.core.spouting) == (True, False)
-        instance.hears(11, Grant(2, 1))
+        instance.hears(11, Grant(2, 1, 64))
         instance.spins()
         assert instance.only.count == before + 6

@@ -295,6 +295,7 @@ class TestBeats:
         instance = words(act)
         instance.spins()
         assert instance.hears(12, hello("s0"))  # it begins a new session
+        instance.core.tick(0.0)
         assert instance.done() == [("fail", 1)]
 
     @pytest.mark.parametrize("record", [LinkBroken(501), FailPending()])
@@ -305,4 +306,5 @@ class TestBeats:
         instance = words(act)
         instance.spins()
         instance.hears(11, record)
+        instance.core.tick(0.0)
         assert instance.done() == [("fail", 1)]

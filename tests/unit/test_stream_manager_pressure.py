@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from storm_py.core.pressure import START_ROWS
+from storm_py.core.pressure import START_FRAME_ROWS, START_ROWS
 from storm_py.wire.control import Credit, FailPending, Grant, LinkBroken, Pressure, Welcome
 from tests.builders import End, bolt, frame_size, hello, plan_of, spout
 from tests.manager import (
@@ -113,9 +113,9 @@ def home() -> Manager:
     assert manager.link("i1", 11, 101) == []
     assert manager.link("i3", 33, 102) == [
         said("i3", 102, Pressure(1, False, 16)),
-        said("i3", 102, Pressure(2, True, 256)),
+        said("i3", 102, Pressure(2, True, START_FRAME_ROWS)),
     ]
-    assert manager.link("s1", 77, 103) == [said("i3", 102, Grant(2, START_ROWS))]
+    assert manager.link("s1", 77, 103) == [said("i3", 102, Grant(2, START_ROWS, START_FRAME_ROWS))]
     return manager
 
 
@@ -131,7 +131,7 @@ class TestTwoWorkers:
             data("s1", 102, 1, words(2, 3, n=1)),
             data("s1", 102, 2, words(2, 3, n=2)),
             data("s1", 102, 3, End(3, 2, 1)),
-            said("i3", 101, Grant(2, START_ROWS)),
+            said("i3", 101, Grant(2, START_ROWS, START_FRAME_ROWS)),
         ]
         assert manager.gets(33, 3, words(2, 3)) == [data("s1", 102, 4, words(2, 3))]
 
@@ -194,7 +194,7 @@ class TestTwoWorkers:
         # Their link broke. If the pressure was off before the new one was up, they do not say so.
         assert manager.hears(78, hello("s1")) == [
             said("s1", 103, Welcome(78)),
-            said("i3", 102, Grant(2, START_ROWS)),
+            said("i3", 102, Grant(2, START_ROWS, START_FRAME_ROWS)),
         ]
         assert manager.hears(78, hello("s1")) == [said("s1", 103, Welcome(78))]
         assert manager.hears(78, Pressure(2, True, 16)) == [said("i3", 102, Pressure(2, True, 16))]
@@ -203,14 +203,14 @@ class TestTwoWorkers:
         manager = home()
         assert manager.disconnect("s1") == [
             said("i3", 102, FailPending()),
-            said("i3", 102, Pressure(2, True, 256)),
+            said("i3", 102, Pressure(2, True, START_FRAME_ROWS)),
         ]
         assert manager.gets(33, 1, words(2, 3)) == []
         assert manager.connect("s1") == [said("s1", 104, ours())]
         manager.hears(78, hello("s1", 1))
         assert manager.hears(78, Welcome(104)) == [
             data("s1", 104, 1, words(2, 3)),
-            said("i3", 102, Grant(2, START_ROWS)),
+            said("i3", 102, Grant(2, START_ROWS, START_FRAME_ROWS)),
         ]
 
     def test_a_dead_worker_that_was_pressured_comes_back_unknown(self) -> None:
@@ -219,7 +219,9 @@ class TestTwoWorkers:
         assert manager.disconnect("s1") == [said("i3", 102, FailPending())]
         manager.connect("s1")
         manager.hears(78, hello("s1"))
-        assert manager.hears(78, Welcome(104)) == [said("i3", 102, Grant(2, START_ROWS))]
+        assert manager.hears(78, Welcome(104)) == [
+            said("i3", 102, Grant(2, START_ROWS, START_FRAME_ROWS))
+        ]
 
     def test_the_late_news_of_a_death_does_not_end_the_successor(self) -> None:
         manager = home()
@@ -242,17 +244,21 @@ class TestTwoWorkers:
             said("s1", 104, Welcome(77)),
             said("i3", 102, FailPending()),
         ]
-        assert manager.gets(33, 1, words(2, 3)) == [said("i3", 102, Pressure(2, True, 256))]
+        assert manager.gets(33, 1, words(2, 3)) == [
+            said("i3", 102, Pressure(2, True, START_FRAME_ROWS))
+        ]
         assert manager.gets(33, 2, words(2, 3, n=2)) == []
         assert manager.hears(77, Welcome(104)) == [
             data("s1", 104, 1, words(2, 3)),
             data("s1", 104, 2, words(2, 3, n=2)),
-            said("i3", 102, Grant(2, START_ROWS)),
+            said("i3", 102, Grant(2, START_ROWS, START_FRAME_ROWS)),
         ]
 
     def test_a_socket_that_is_full(self) -> None:
         manager = home()
-        assert manager.egress("s1", congested=True) == [said("i3", 102, Pressure(2, True, 256))]
+        assert manager.egress("s1", congested=True) == [
+            said("i3", 102, Pressure(2, True, START_FRAME_ROWS))
+        ]
         assert manager.egress("s1", congested=True) == []
         assert manager.hears(77, Pressure(2, True, 16)) == []  # they knew
         assert manager.egress("s1", congested=False) == []  # there is another cause
@@ -265,7 +271,9 @@ class TestTwoWorkers:
         manager = home()
         manager.egress("s1", congested=True)
         manager.disconnect("s1")
-        assert manager.link("s1", 78, 104) == [said("i3", 102, Grant(2, START_ROWS))]
+        assert manager.link("s1", 78, 104) == [
+            said("i3", 102, Grant(2, START_ROWS, START_FRAME_ROWS))
+        ]
 
 
 LIMITED = dataclasses.replace(LIMITS, free_rows=100)
@@ -290,10 +298,11 @@ class TestGrants:
         manager = limited()
         frames: list[int] = []
         for n, rows in enumerate((2, 4, 8, 16, 32), 1):
+            frame_rows = 250 if n == 1 else 256  # a quarter of what it finishes in half a second
             manager.gets(22, n, words(n=rows))
             frames.append(rows)
             manager.now = n / 1000
-            assert finish(manager, *frames) == [said("i2", 102, Grant(1, 2 * rows))]
+            assert finish(manager, *frames) == [said("i2", 102, Grant(1, 2 * rows, frame_rows))]
         manager.gets(22, 6, words(n=64))
         manager.now = 0.006
         assert finish(manager, *frames, 64) == [said("i2", 102, Pressure(1, False, 256))]
@@ -303,7 +312,7 @@ class TestGrants:
         manager = limited()
         assert manager.gets(22, 1, words(n=1)) == [
             data("i1", 101, 1, words(n=1)),
-            said("i2", 102, Grant(1, 1)),
+            said("i2", 102, Grant(1, 1, START_FRAME_ROWS)),
         ]
 
     def test_who_has_used_nothing_is_granted_nothing_new(self) -> None:
@@ -317,10 +326,10 @@ class TestGrants:
         manager = limited()
         manager.gets(22, 1, words(n=2))
         manager.now = 2.0  # two rows a second: a window of one
-        assert finish(manager, 2) == [said("i2", 102, Grant(1, 1))]
+        assert finish(manager, 2) == [said("i2", 102, Grant(1, 1, 1))]
         manager.gets(22, 2, words(n=1))
         manager.now = 2.5
-        assert finish(manager, 2, 1) == [said("i2", 102, Grant(1, 1))]
+        assert finish(manager, 2, 1) == [said("i2", 102, Grant(1, 1, 1))]
 
     def test_a_task_that_slows_down_stops_its_senders_until_there_is_room(self) -> None:
         manager = limited()
@@ -333,7 +342,7 @@ class TestGrants:
         manager.now = 6.0
         assert finish(manager, *[60] * 6) == [said("i2", 102, Pressure(1, True, 7))]
         manager.now = 12.0
-        assert finish(manager, *[60] * 7) == [said("i2", 102, Grant(1, 6))]
+        assert finish(manager, *[60] * 7) == [said("i2", 102, Grant(1, 6, 1))]
 
     def test_a_restarted_sender_begins_anew(self) -> None:
         manager = limited()
@@ -346,7 +355,7 @@ class TestGrants:
         assert finish(manager, 2) == []  # it has used nothing yet
         assert manager.gets(23, 1, words(n=2)) == [
             data("i1", 101, 2, words(n=2)),
-            said("i2", 103, Grant(1, 2)),
+            said("i2", 103, Grant(1, 2, 250)),
         ]
 
     def test_a_grant_that_was_used_for_what_is_lost_is_renewed(self) -> None:
@@ -354,7 +363,7 @@ class TestGrants:
         assert manager.gets(22, 2) == [said("i2", 102, LinkBroken(22))]
         assert manager.hears(23, hello("i2")) == [
             said("i2", 102, Welcome(23)),
-            said("i2", 102, Grant(1, 2)),
+            said("i2", 102, Grant(1, 2, START_FRAME_ROWS)),
         ]
 
     def test_a_sender_whose_link_is_not_open_yet_hears_of_it_then(self) -> None:
@@ -365,14 +374,16 @@ class TestGrants:
         manager.gets(33, 2, words(2, 3, n=2))  # its grant for task 2 went into number 1
         manager.hears(33, Welcome(102))  # too late
         manager.hears(34, hello("i3"))
-        assert manager.hears(34, Welcome(102))[-1] == said("i3", 102, Grant(2, START_ROWS))
+        assert manager.hears(34, Welcome(102))[-1] == said(
+            "i3", 102, Grant(2, START_ROWS, START_FRAME_ROWS)
+        )
 
     def test_a_worker_that_hosts_no_consumer_passes_grants_on(self) -> None:
         manager = home()
-        assert manager.hears(77, Grant(2, 9)) == []  # i3 has not used its first one
+        assert manager.hears(77, Grant(2, 9, 5)) == []  # i3 has not used its first one
         manager.gets(33, 1, words(2, 3, n=2))
-        assert manager.hears(77, Grant(2, 9)) == [said("i3", 102, Grant(2, 9))]
-        assert manager.hears(77, Grant(2, 9)) == []
+        assert manager.hears(77, Grant(2, 9, 5)) == [said("i3", 102, Grant(2, 9, 5))]
+        assert manager.hears(77, Grant(2, 9, 5)) == []
         assert manager.hears(77, Pressure(2, False, 256)) == [
             said("i3", 102, Pressure(2, False, 256))
         ]
@@ -380,9 +391,9 @@ class TestGrants:
     def test_the_last_grant_holds_again_when_congestion_ends(self) -> None:
         manager = home()
         manager.gets(33, 1, words(2, 3, n=2))
-        manager.hears(77, Grant(2, 9))
-        assert manager.egress("s1", congested=True) == [said("i3", 102, Pressure(2, True, 256))]
-        assert manager.egress("s1", congested=False) == [said("i3", 102, Grant(2, 9))]
+        manager.hears(77, Grant(2, 9, 5))
+        assert manager.egress("s1", congested=True) == [said("i3", 102, Pressure(2, True, 5))]
+        assert manager.egress("s1", congested=False) == [said("i3", 102, Grant(2, 9, 5))]
 
     def test_all_senders_share_the_room(self) -> None:
         #: count is task 1, words are tasks 2 to 5 on four executors
@@ -395,6 +406,6 @@ class TestGrants:
         manager.gets(33, 1, words(src=3, n=2))
         manager.now = 0.001
         assert finish(manager, 2, 2) == [
-            said("i2", 102, Grant(1, 1)),
-            said("i3", 103, Grant(1, 1)),
+            said("i2", 102, Grant(1, 1, 256)),
+            said("i3", 103, Grant(1, 1, 256)),
         ]

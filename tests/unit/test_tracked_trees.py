@@ -288,7 +288,7 @@ def test_a_dying_stream_manager_fails_all_open_trees() -> None:
     acked = [list(feed.acked) for feed in feeds]
     assert sum(map(len, acked)) == 2
     world.kill_manager(1)
-    world.settle()
+    world.run()
     for feed, before in zip(feeds, acked, strict=True):
         assert feed.acked == before
         assert sorted([*before, *feed.failed]) == list(range(10))
