@@ -170,7 +170,7 @@ class Simulation:
         def spend() -> None:
             self.network.now += secs
 
-        watch = Watch(self._checker, life, spend)
+        watch = Watch(self._checker, life, process, spend)
         return watched(copy.deepcopy(spec.component), watch)
 
     def groupings(self, task: int) -> CustomGroupings:

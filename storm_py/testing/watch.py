@@ -14,26 +14,39 @@ from storm_py.api.tuples import Fields, TrackedTuple, Tuple, TupleContext
 from storm_py.constants import DEFAULT_STREAM_ID
 
 from .checker import Checker, Life, Reception
+from .network import Process
 
 #: The name of the hidden field.
 NUMBER: Final = "__number"
 
 
 class Watch:
-    """What the watchers of one task share; `spend` lets the time pass that a call takes."""
+    """What the watchers of one task share; `spend` lets the time pass that a call takes.
 
-    def __init__(self, checker: Checker, life: Life, spend: Callable[[], None]) -> None:
+    `process` is the one that runs the task.
+    """
+
+    def __init__(
+        self, checker: Checker, life: Life, process: Process, spend: Callable[[], None]
+    ) -> None:
         self.checker = checker
         self.life = life
         self.spend = spend
         #: what the last execute that raised was given
         self.guilty: Tuple | None = None
+        self._process = process
         self._contexts: dict[TupleContext, TupleContext] = {}
         self._held: dict[Tuple, Reception] = {}
+
+    def calls(self, what: str) -> None:
+        """User code is called, which may not be while a send of its process waits."""
+        if self._process.blocked is not None:
+            self.checker.complain(f"{what} of {self.life} is called while a send of it waits")
 
     @contextmanager
     def executing(self, tup: Tuple) -> Iterator[None]:
         """User code executes a tuple, which takes its time."""
+        self.calls("execute")
         self.spend()
         try:
             yield

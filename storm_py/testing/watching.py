@@ -53,19 +53,24 @@ class WatchedSpout(BaseRichSpout):
         self.it.open(conf, context, SpoutCollector(collector, self.watch))
 
     def next_tuple(self) -> None:
+        self.watch.calls("next_tuple")
         self.watch.spend()
         self.it.next_tuple()
 
     def ack(self, msg_id: object) -> None:
+        self.watch.calls("ack")
         self.it.ack(self.watch.checker.answered(self.watch.life, msg_id, "acked"))
 
     def fail(self, msg_id: object) -> None:
+        self.watch.calls("fail")
         self.it.fail(self.watch.checker.answered(self.watch.life, msg_id, "failed"))
 
     def activate(self) -> None:
+        self.watch.calls("activate")
         self.it.activate()
 
     def deactivate(self) -> None:
+        self.watch.calls("deactivate")
         self.it.deactivate()
 
     def close(self) -> None:
@@ -88,6 +93,7 @@ class WatchedBolt(BaseRichBolt):
             self.it.execute(shown)
 
     def end_of_input(self) -> None:
+        self.watch.calls("end_of_input")
         self.watch.checker.ended(self.watch.life)
         self.it.end_of_input()
 
@@ -117,6 +123,7 @@ class WatchedBasicBolt(BaseBasicBolt):
         self.watch.answer(shown, acked=True)
 
     def end_of_input(self, collector: Any) -> None:
+        self.watch.calls("end_of_input")
         self.watch.checker.ended(self.watch.life)
         self.it.end_of_input(BasicCollector(collector, self.watch, []))
 
