@@ -58,21 +58,22 @@ class Instance(Linked):
         """As any process, but wait for room where there is none, as in a socket's send."""
         if data and self.is_full(peer):
             self._wait_for_room(self.outlets[peer][0])
-            if self._is_cut_off:
-                return  # the stream manager died: the message belongs to its session
         super().send(data, peer, message)
 
     def _wait_for_room(self, link: Link) -> None:
         self.network.waits += 1
         outer, self.blocked = self.blocked, link
+        self._let_go()
         self.stage.wait(lambda: not self.alive or not self._is_blocked)
         self.blocked = outer
         if not self.alive:
             raise Died
 
-    @property
-    def _is_cut_off(self) -> bool:
-        return any(isinstance(order, control.Disconnect) for order in self._orders)
+    def _let_go(self) -> None:
+        """Close the link to a stream manager that died; in its turn the order finds nothing."""
+        for order in self._orders:
+            if isinstance(order, control.Disconnect):
+                self._disconnect(order.incarnation)
 
     @property
     def _is_blocked(self) -> bool:
@@ -81,7 +82,7 @@ class Instance(Linked):
         if link is None:
             return False
         room = len(link.queue) < self.stage.hwm and (link.dest.alive or link.stray)
-        return self.stopped_until > self.network.now or not (room or self._is_cut_off)
+        return self.stopped_until > self.network.now or not (room or link.closed)
 
     # ---- what comes in -------------------------------------------------------------------------
 
@@ -93,6 +94,8 @@ class Instance(Linked):
     def deliver(self, link: Link, message: Any) -> None:
         if link.kind is Kind.CHANNEL:
             self._orders.append(message)
+            if self.blocked is not None:
+                self.guarded(self._let_go)
         else:
             super().deliver(link, message)
         self._obey_orders()
