@@ -25,7 +25,7 @@ from storm_py.core.keys import Keys
 from storm_py.core.pending import PendingTuples
 from storm_py.core.roots import ID_BITS, Roots
 from storm_py.core.routing import Target
-from storm_py.errors import EmitError, did_you_mean
+from storm_py.errors import EmitError, a_type, did_you_mean
 from storm_py.wire.values import PLAIN, Codec
 
 from .acking import ROOT_BYTES, Acks, anchor_list, count_roots
@@ -242,7 +242,7 @@ class TaskOutput:
         if isinstance(values, (list, tuple)):
             return list(values)
         raise EmitError(
-            f"{self._where(stream)}: emit got a {type(values).__name__}, expected a list of "
+            f"{self._where(stream)}: emit got {a_type(values)}, expected a list of "
             f"{len(self._streams[stream].fields)} value(s), as in emit([value])"
         )
 
@@ -273,10 +273,14 @@ class TaskOutput:
         )
 
     def _undeclared(self, stream: str) -> EmitError:
-        declared = ", ".join(self._streams) or "none"
+        if self._streams:
+            declared, hint = ", ".join(self._streams), did_you_mean(stream, self._streams)
+        else:
+            declared = "none"
+            hint = "; define declare_output_fields(self, declarer), as in declarer.declare('word')"
         return EmitError(
             f"component {self.component!r} emits on stream {stream!r}, which it has not declared "
-            f"(declared: {declared}){did_you_mean(stream, self._streams)}"
+            f"(declared: {declared}){hint}"
         )
 
     def _where(self, stream: str) -> str:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from storm_py.constants import RESERVED_PREFIX
 from storm_py.core.plan import PhysicalPlan
 from storm_py.core.pressure import INITIAL_ROWS, QueueStatistics
 
+from .instances import Instance
+from .managers import Manager
 from .network import Kind, Network
-from .processes import Instance, Manager
 
 
 class Bounds:
@@ -62,14 +64,25 @@ class Bounds:
             for manager in managers
             for task, queue in manager.core.statistics().queues.items()
         }
+        out_of_reach = {
+            (manager.worker.number, task)
+            for manager in managers
+            for task in queues
+            if f"s{self._plan.worker_of(task)}" in manager.congested
+        }
         for executor in self._plan.executors:
             me = executor.component_id
             heeded = {
                 task
                 for task in self._plan.receivers(me, executor.worker)
                 if not self._plan.in_cycle(me, self._plan.task_to_component[task])
+                and not self._plan.task_to_component[task].startswith(RESERVED_PREFIX)
             }
-            congested = sorted(task for task in heeded if queues[task].pressured)
+            congested = sorted(
+                task
+                for task in heeded
+                if queues[task].pressured or (executor.worker, task) in out_of_reach
+            )
             instance = instances[executor.id]
             if congested and not instance.core.paused:
                 yield f"{instance} of {me!r} goes on; the congested tasks it sends to: {congested}"
@@ -91,6 +104,8 @@ class Bounds:
         linked = all(self._linked(each) for each in processes if isinstance(each, Manager))
         for process in processes:
             if isinstance(process, Manager):
+                for peer, kept in process.kept.items():
+                    yield f"{process} has kept {len(kept)} messages to {peer}"
                 for task, queue in process.core.statistics().queues.items():
                     if _holds(queue):
                         yield f"the queue of task {task} did not drain: {queue}"

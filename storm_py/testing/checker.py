@@ -9,13 +9,13 @@ exception would be taken for the user's. Pure.
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from storm_py.api.grouping import GroupingKind
 from storm_py.core.plan import PhysicalPlan
+from storm_py.core.routing import Target
 
 #: An ack that is younger may still be on its way when a message fails for its time.
 NEWS_SECS: Final = 1.0
@@ -62,18 +62,27 @@ class Emission:
     number: int
     life: Life
     stream: str
-    dests: Sequence[int]
     tracked: bool
     msg_id: object = None
-    received: dict[int, Reception] = field(default_factory=dict)
+    #: empty while the call goes on; a custom grouping may name a task more than once
+    dests: Sequence[int] = ()
+    #: emit has not returned: nobody knows yet where copies go, nor ever if its process died in it
+    underway: bool = True
+    #: what the custom grouping of each consumer has answered
+    chosen: dict[str, Sequence[int]] = field(default_factory=dict)
+    received: dict[int, list[Reception]] = field(default_factory=dict)
     answer: str = ""
     #: it was failed when all of its tree was acked
     without_cause: bool = False
-    #: its process died in the middle of it: nobody knows which copies were sent
-    interrupted: bool = False
 
     def __str__(self) -> str:
         return f"number {self.number}, emitted by {self.life} on stream {self.stream!r}"
+
+    def copies(self, task: int) -> int:
+        """How often a task may receive it."""
+        if not self.underway:
+            return self.dests.count(task)
+        return max(1, *(list(tasks).count(task) for tasks in self.chosen.values()), 0)
 
 
 class Checker:
@@ -92,7 +101,6 @@ class Checker:
         self.lives: list[Life] = []
         self._late: list[str] = []
         self.received = self.acked = self.failed = 0
-        self.emitted_to: dict[int, int] = defaultdict(int)
 
     def answers(self, reception: Reception, acked: bool) -> None:
         """A bolt acks or fails."""
@@ -111,9 +119,22 @@ class Checker:
 
     # ---- what tasks do -------------------------------------------------------------------------
 
-    def next_number(self) -> int:
-        """The number of the next emission."""
-        return next(self._numbers)
+    def emits(self, life: Life, stream: str, msg_id: object = None) -> Emission:
+        """A task calls emit; copies may arrive before that returns."""
+        tracked = self._acking and msg_id is not None
+        emission = Emission(next(self._numbers), life, stream, tracked, msg_id)
+        self.emissions[emission.number] = emission
+        return emission
+
+    def chose(self, number: int, consumer: str, tasks: Sequence[int]) -> None:
+        """The custom grouping of a consumer has answered, in the middle of an emit."""
+        self.emissions[number].chosen[consumer] = tasks
+
+    def refused(self, emission: Emission) -> None:
+        """The engine has raised instead of emitting."""
+        del self.emissions[emission.number]
+        if emission.received:
+            self.complain(f"{emission} was refused, but {list(emission.received)} received it")
 
     def direct_dests(self, life: Life, stream: str, task: int) -> tuple[int, ...]:
         """Where a direct emit goes: nowhere, if its task does not listen."""
@@ -122,52 +143,52 @@ class Checker:
 
     def emitted(
         self,
-        number: int,
-        life: Life,
-        stream: str,
+        emission: Emission,
         values: Sequence[object],
         dests: Sequence[int],
         anchors: Sequence[Reception] = (),
-        msg_id: object = None,
         direct: bool = False,
     ) -> None:
         """A task has emitted."""
-        tracked = self._acking and msg_id is not None
-        emission = Emission(number, life, stream, dests, tracked, msg_id)
-        self.emissions[number] = emission
-        for dest in dests:
-            self.emitted_to[dest] += 1
+        emission.dests = dests
+        emission.underway = False
         for anchor in anchors:
             anchor.children.append(emission)
-        if msg_id is not None:
-            life.pending[number] = emission
+        if emission.msg_id is not None and not emission.answer:
+            emission.life.pending[emission.number] = emission
+        for task, receptions in emission.received.items():
+            if len(receptions) > emission.copies(task):
+                self.complain(f"{receptions[-1].life} received {emission}, not sent to it so often")
         if not direct:
             self._check_dests(emission, values)
 
-    def interrupted(self, number: int, life: Life, stream: str) -> None:
-        """A task died while it emitted; what it had sent may arrive."""
-        self.emissions[number] = Emission(number, life, stream, (), False, interrupted=True)
-
     def _check_dests(self, emission: Emission, values: Sequence[object]) -> None:
-        remaining = list(emission.dests)
         for target in self._targets[emission.life.component].get(emission.stream, ()):
-            wanted: Sequence[int] = target.tasks[:1]
-            found = [task for task in remaining if task in target.tasks]
-            if target.kind is GroupingKind.ALL:
-                wanted = target.tasks
-            elif target.kind is not GroupingKind.GLOBAL:
-                wanted = found[:1]
-                if target.kind is GroupingKind.FIELDS and wanted:
-                    key = repr([values[i] for i in target.key])
-                    names = tuple(str(i) for i in target.key)
-                    home = (target.component_id, names, key)
-                    wanted = [self._keys.setdefault(home, wanted[0])]
-            if list(wanted) != found or not wanted:
+            found = [task for task in emission.dests if task in target.tasks]
+            wanted = self._wanted(target, emission, values, found)
+            if list(wanted) != found or not (wanted or target.kind is GroupingKind.CUSTOM):
                 self.complain(
                     f"{emission} went to the tasks {found} of {target.component_id!r}, "
                     f"expected {list(wanted)} by its {target.kind.value} grouping"
                 )
-            remaining = [task for task in remaining if task not in found]
+
+    def _wanted(
+        self, target: Target, emission: Emission, values: Sequence[object], found: Sequence[int]
+    ) -> Sequence[int]:
+        """The tasks of one consumer that it has to go to; any one where the grouping is free."""
+        match target.kind:
+            case GroupingKind.ALL:
+                return target.tasks
+            case GroupingKind.GLOBAL:
+                return target.tasks[:1]
+            case GroupingKind.CUSTOM:
+                return emission.chosen.get(target.component_id, ())
+            case GroupingKind.FIELDS if found:
+                key = repr([values[i] for i in target.key])
+                names = tuple(str(i) for i in target.key)
+                home = (target.component_id, names, key)
+                return [self._keys.setdefault(home, found[0])]
+        return found[:1]
 
     def receives(self, life: Life, number: int, source_task: int) -> Reception | None:
         """A tuple arrives; None if it may not be there at all."""
@@ -175,20 +196,23 @@ class Checker:
         if emission is None or emission.life.task != source_task:
             self.complain(f"{life} received number {number}, which task {source_task} never sent")
             return None
-        if life.task not in emission.dests and not emission.interrupted:
+        before = emission.received.setdefault(life.task, [])
+        allowed = emission.copies(life.task)
+        if not allowed:
             self.complain(f"{life} received {emission}, which went to {list(emission.dests)}")
-        before = emission.received.get(life.task)
-        if before is not None:
-            self.complain(f"{life} received {emission}, which {before.life} had received before")
+        elif len(before) >= allowed:
+            self.complain(
+                f"{life} received {emission}, which {before[-1].life} had received before"
+            )
         last = life.last.get(source_task, 0)
-        if number <= last:
+        if number < last or (number == last and not before):
             self.complain(f"{life} received {emission}, after number {last} of the same task")
         if life.dead:
             self.complain(f"{life} received {emission} and is dead")
         self._late += [f"{life} received {emission}, after its end of input"] if life.ended else []
         life.last[source_task] = number
         reception = Reception(emission, life)
-        emission.received[life.task] = reception
+        before.append(reception)
         self.received += 1
         return reception
 
@@ -228,10 +252,9 @@ class Checker:
         todo, seen, last = [root], {root.number}, 0.0
         while todo:
             emission = todo.pop()
-            for dest in emission.dests:
-                reception = emission.received.get(dest)
-                if reception is None:
-                    return f"task {dest} never received {emission}", last
+            for reception in self._receptions(emission):
+                if isinstance(reception, int):
+                    return f"task {reception} never received {emission}", last
                 if reception.state != "acked":
                     word = "failed" if reception.state == "failed" else "has not acked"
                     return f"{reception.life} {word} {emission}", last
@@ -241,6 +264,13 @@ class Checker:
                         seen.add(child.number)
                         todo.append(child)
         return "", last
+
+    def _receptions(self, emission: Emission) -> Iterator[Reception | int]:
+        """Every copy as it was received, and the task for each that was not."""
+        for dest in dict.fromkeys(emission.dests):
+            receptions = emission.received.get(dest, [])
+            yield from receptions
+            yield from [dest] * (emission.copies(dest) - len(receptions))
 
     # ---- at the end ----------------------------------------------------------------------------
 
@@ -259,9 +289,10 @@ class Checker:
         for text in self._late:
             self.complain(text)
         for emission in self.emissions.values():
-            for dest in emission.dests:
-                if dest not in emission.received:
-                    self.complain(f"task {dest} never received {emission}, though nothing failed")
+            for missing in self._receptions(emission):
+                if isinstance(missing, int):
+                    text = f"task {missing} never received {emission}, though nothing failed"
+                    self.complain(text)
             if emission.without_cause:
                 self.complain(f"{emission} failed, though every bolt had acked by then")
         for life in self.lives:

@@ -8,12 +8,17 @@ stop, and the system has to settle. Every fault is one that real processes and s
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from storm_py.errors import a_type, did_you_mean
+
+from .arguments import checked_int, checked_number
+from .instances import Instance
+from .managers import Manager
 from .network import Kind, Link, Network
 from .parents import Worker
-from .processes import Instance, Manager
 
 #: What may happen, and its weight where faults are drawn from the seed.
 KINDS: Final = {
@@ -44,9 +49,21 @@ class Faults:
     stray_odds: float = 0.3
 
     def __post_init__(self) -> None:
+        checked_int("count of Faults", self.count, 0, "0 for a calm run")
+        checked_int("gap_steps of Faults", self.gap_steps, 1, "the steps from fault to fault")
+        checked_number("stray_odds of Faults", self.stray_odds, "a probability", most=1.0)
+        if isinstance(self.kinds, str) or not isinstance(self.kinds, Iterable):
+            raise TypeError(
+                f"kinds of Faults is {self.kinds!r}, {a_type(self.kinds)}; expected a tuple of "
+                f"some of: {', '.join(KINDS)}"
+            )
+        object.__setattr__(self, "kinds", tuple(self.kinds))
         for kind in self.kinds:
             if kind not in KINDS:
-                raise ValueError(f"{kind!r} is no fault; there are: {', '.join(KINDS)}")
+                known = ", ".join(KINDS)
+                raise ValueError(
+                    f"{kind!r} is no fault; there are: {known}{did_you_mean(kind, KINDS)}"
+                )
         if self.count and not self.kinds:
             raise ValueError(f"{self.count} faults of no kind; name some, or count=0 for none")
 

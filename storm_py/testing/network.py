@@ -38,6 +38,10 @@ class Died(BaseException):
     """Raised inside of a process that dies in the middle of sending."""
 
 
+class Over(BaseException):
+    """Raised where a process waits in the middle of user code, when the run is over."""
+
+
 class Process:
     """One simulated process: a name, an address, and what it does when something arrives."""
 
@@ -50,6 +54,8 @@ class Process:
         self.stopped_until = 0.0
         #: when it has something to do at the latest
         self.wake_at = network.now
+        #: the link that has no room for what it sends, in the middle of something: it does not run
+        self.blocked: Link | None = None
         #: how many more messages it sends before it dies, None for any number
         self.doomed: int | None = None
         network.processes[self.address] = self
@@ -105,11 +111,14 @@ class Network:
         self.story: deque[tuple[float, str, object, object]] = deque(maxlen=STORY)
         #: how many of each kind of fault there were
         self.faults: Counter[str] = Counter()
+        #: how often each kind of user code was entered, and how many sends had to wait for room
+        self.entered: Counter[str] = Counter()
+        self.waits = 0
         #: how likely the links to a dead process lead to its successor
         self.stray_odds = 0.0
         self.largest_message = 0
         self._busy: dict[Link, None] = {}
-        self._timers: list[tuple[float, int, Process, Callable[[], None]]] = []
+        self._timers: list[tuple[float, int, Process, Callable[[], object]]] = []
 
     def tell(self, what: str, one: object = "", other: object = "") -> None:
         """Add an event to the story; it is put into words only if it is shown."""
@@ -124,7 +133,7 @@ class Network:
                 return process
         return None
 
-    def after(self, secs: float, process: Process, call: Callable[[], None]) -> None:
+    def after(self, secs: float, process: Process, call: Callable[[], object]) -> None:
         """Call later, if `process` still lives then."""
         number = next(self.numbers)
         heapq.heappush(self._timers, (self.now + secs, number, process, call))
@@ -139,7 +148,11 @@ class Network:
     def runnable(self) -> list[Process]:
         """The processes that have something to do."""
         now = self.now
-        return [p for p in self.processes.values() if p.wake_at <= now and p.stopped_until <= now]
+        return [
+            p
+            for p in self.processes.values()
+            if p.wake_at <= now and p.stopped_until <= now and p.blocked is None
+        ]
 
     def next_event(self) -> float:
         """When something happens next if nothing can happen now."""

@@ -15,8 +15,10 @@ from storm_py.engine.run_core import RunCore
 from storm_py.engine.worker_core import WorkerCore
 from storm_py.wire import control
 
+from .instances import Instance
+from .managers import Manager
 from .network import IDLE_SECS, Kind, Link, Process
-from .processes import Death, Instance, Linked, Manager, Parent, Stage
+from .processes import Death, Linked, Parent, Stage
 
 
 class Worker(Parent):

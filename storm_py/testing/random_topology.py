@@ -1,225 +1,35 @@
 """Random topologies: what a `Simulation` runs when it is given nothing else.
 
-Up to two spouts and four bolts, linked in any acyclic way by any grouping, some on several streams.
-The spouts replay what fails until all of it is acked, and know after a restart what was; the bolts
-ack at once, late, in another order, or fail, keep or drop tuples and raise errors - but only the
-first attempts of a message, so that every message can be finished in the end.
+Up to two spouts and four bolts (`storm_py.testing.random_components`), linked in any acyclic way by
+any grouping, some on several streams, some with ticks, some with metrics.
 """
 
 from __future__ import annotations
 
 import random
-from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
-from storm_py.api.context import TopologyContext
-from storm_py.api.declarers import BoltDeclarer, OutputFieldsDeclarer
+from storm_py.api.component import BaseBasicBolt, BaseRichBolt
+from storm_py.api.declarers import BoltDeclarer
 from storm_py.api.topology import TopologyBuilder
-from storm_py.api.tuples import Tuple
 from storm_py.config import Config
-from storm_py.errors import FailedException, ReportedFailedException
 
-#: From this attempt on bolts behave.
-GOOD_ATTEMPT = 2
-KEYS = ["x", "y", 1, -7, ("z", 2), None, 0.5]
-FIELDS = ["message", "attempt", "key"]
-
-
-@dataclass
-class Source:
-    """What a spout's tuples come from: it outlives the spout, as a file or a queue would."""
-
-    messages: int
-    tracked: bool
-    #: per task, how often each message that was not acked has been emitted
-    attempts: dict[int, dict[int, int]] = field(default_factory=dict)
-
-    def of(self, task: int) -> dict[int, int]:
-        """The messages of a task that were not acked."""
-        return self.attempts.setdefault(task, dict.fromkeys(range(self.messages), 0))
-
-    def __deepcopy__(self, memo: object) -> Source:
-        return self
+from .random_components import (
+    Later,
+    Manners,
+    NoConsumer,
+    RandomBasicBolt,
+    RandomBolt,
+    RandomGrouping,
+    RandomSpout,
+    Source,
+)
 
 
-class RandomSpout(BaseRichSpout):
-    """Emits the messages of its source, and once more what fails."""
-
-    def __init__(self, name: str, source: Source, streams: Mapping[str, bool]) -> None:
-        self.name, self.source, self.streams = name, source, streams
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        for stream, direct in self.streams.items():
-            declarer.declare_stream(stream, FIELDS, direct=direct)
-
-    def open(self, conf: Mapping[str, Any], context: TopologyContext, collector: Any) -> None:
-        self.rng = random.Random(f"{self.name} {context.this_task_id}")
-        self.collector = collector
-        self.left = self.source.of(context.this_task_id)
-        self.todo = deque(self.left)
-        self.direct_tasks = direct_tasks(context, self.streams)
-        self.done = False
-
-    def next_tuple(self) -> None:
-        for _ in range(self.rng.choice([0, 1, 1, 1, 3])):
-            if self.todo:
-                self._emit(self.todo.popleft())
-        if not self.todo and not self.done and (not self.source.tracked or not self.left):
-            self.done = True
-            self.collector.end_of_input()
-
-    def _emit(self, message: int) -> None:
-        stream = self.rng.choice(list(self.streams))
-        attempt = self.left[message]
-        values = [message, attempt, self.rng.choice(KEYS)]
-        msg_id = message if self.source.tracked else None
-        if msg_id is None:
-            del self.left[message]
-        else:
-            self.left[message] += 1
-        send(self, stream, values, msg_id)
-        if self.rng.random() < 0.1:
-            send(self, self.rng.choice(list(self.streams)), [-1, GOOD_ATTEMPT, "untracked"], None)
-
-    def ack(self, msg_id: Any) -> None:
-        self.left.pop(msg_id, None)
-
-    def fail(self, msg_id: Any) -> None:
-        self.todo.append(msg_id)
-
-
-@dataclass
-class Manners:
-    """How often a bolt does something special with a tuple of an early attempt."""
-
-    fail: float = 0.0
-    drop: float = 0.0
-    hold: float = 0.0
-    error: float = 0.0
-    children: tuple[int, ...] = (0, 1, 1, 2)
-    #: how many errors are left: a bolt that raises for ever ends no run
-    errors_left: int = 3
-    #: how many objects there were, so that each does something else
-    born: int = 0
-
-    def __deepcopy__(self, memo: object) -> Manners:
-        return self
-
-    def rng(self, name: str, task: int) -> random.Random:
-        """The generator of one more object."""
-        self.born += 1
-        return random.Random(f"{name} {task} {self.born}")
-
-    def raises(self, rng: random.Random) -> bool:
-        """Whether to raise an error now."""
-        if self.errors_left and rng.random() < self.error:
-            self.errors_left -= 1
-            return True
-        return False
-
-
-class RandomBolt(BaseRichBolt):
-    """Emits a few tuples for each, anchored to it, to several, or to none; answers as it likes."""
-
-    def __init__(self, name: str, manners: Manners, streams: Mapping[str, bool]) -> None:
-        self.name, self.manners, self.streams = name, manners, streams
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        for stream, direct in self.streams.items():
-            declarer.declare_stream(stream, FIELDS, direct=direct)
-
-    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: Any) -> None:
-        self.rng = self.manners.rng(self.name, context.this_task_id)
-        self.collector = collector
-        self.held: list[Tuple] = []
-        self.direct_tasks = direct_tasks(context, self.streams)
-
-    def execute(self, tup: Tuple) -> None:
-        rng, manners = self.rng, self.manners
-        first = tup["attempt"] < GOOD_ATTEMPT
-        if first and manners.raises(rng):
-            raise ValueError("a mistake in user code")
-        for _ in range(rng.choice(manners.children)):
-            many = [tup, *self.held[:2]]
-            anchors = rng.choice([tup, tup, many, [tup], None])
-            if self.streams:
-                stream = rng.choice(list(self.streams))
-                send(self, stream, [tup["message"], tup["attempt"], rng.choice(KEYS)], anchors)
-        if first and rng.random() < manners.fail:
-            self.collector.fail(tup)
-        elif first and rng.random() < manners.hold:
-            self.held.append(tup)
-            if rng.random() < 0.2:
-                self.collector.reset_timeout(tup)
-        elif not (first and rng.random() < manners.drop):
-            self.collector.ack(tup)
-        if len(self.held) > 5 or (self.held and not first):
-            self.release()
-
-    def release(self) -> None:
-        """Ack what was held, in another order."""
-        self.rng.shuffle(self.held)
-        for tup in self.held:
-            self.collector.ack(tup)
-        self.held.clear()
-
-    def end_of_input(self) -> None:
-        self.release()
-        for stream in self.streams:
-            send(self, stream, [-1, GOOD_ATTEMPT, "the last"], None)
-
-
-class RandomBasicBolt(BaseBasicBolt):
-    """The same where the engine anchors and acks."""
-
-    def __init__(self, name: str, manners: Manners, streams: Mapping[str, bool]) -> None:
-        self.name, self.manners, self.streams = name, manners, streams
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        for stream, direct in self.streams.items():
-            declarer.declare_stream(stream, FIELDS, direct=direct)
-
-    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        self.rng = self.manners.rng(self.name, context.this_task_id)
-        self.direct_tasks = direct_tasks(context, self.streams)
-
-    def execute(self, tup: Tuple, collector: Any) -> None:
-        self.collector = collector
-        first = tup["attempt"] < GOOD_ATTEMPT
-        for _ in range(self.rng.choice(self.manners.children)):
-            if self.streams:
-                stream = self.rng.choice(list(self.streams))
-                send(self, stream, [tup["message"], tup["attempt"], self.rng.choice(KEYS)])
-        if first and self.rng.random() < self.manners.fail:
-            raise self.rng.choice([FailedException, ReportedFailedException])("not now")
-
-
-def direct_tasks(context: TopologyContext, streams: Mapping[str, bool]) -> list[int]:
-    """The tasks that read a direct stream of this one."""
-    return [
-        task
-        for stream, consumers in context.this_targets.items()
-        if streams[stream]
-        for consumer in consumers
-        for task in context.component_tasks(consumer)
-    ]
-
-
-def send(component: Any, stream: str, values: list[Any], *how: Any) -> None:
-    """Emit on a stream of either kind."""
-    if not component.streams[stream]:
-        component.collector.emit(values, *how, stream=stream)
-    elif component.direct_tasks:
-        task = component.rng.choice(component.direct_tasks)
-        component.collector.emit_direct(task, values, *how, stream=stream)
-    elif how and isinstance(how[0], int):
-        component.collector.emit_direct(1, values, *how, stream=stream)
-
-
-def random_topology(rng: random.Random) -> tuple[TopologyBuilder, dict[str, Any], dict[str, float]]:
+def random_topology(
+    rng: random.Random, later: Later
+) -> tuple[TopologyBuilder, dict[str, Any], dict[str, float]]:
     """A topology, its configuration, and the seconds that each component takes for a tuple."""
     builder = TopologyBuilder()
     prefix = f"{rng.getrandbits(32):x}"
@@ -241,13 +51,21 @@ def random_topology(rng: random.Random) -> tuple[TopologyBuilder, dict[str, Any]
         streams = rng.choice(shapes)
         row_secs[name] = rng.choice([1e-5, 1e-5, 1e-4, 1e-3])
         if i < spouts:
-            source = Source(rng.choice([0, 5, 20, 40, 80]), tracked=rng.random() < 0.85)
-            spout = RandomSpout(f"{prefix} {name}", source, streams)
+            source = Source(
+                rng.choice([0, 5, 20, 40, 80]),
+                tracked=rng.random() < 0.85,
+                pushed=rng.choice([0, 0, 0.2]),
+            )
+            spout = RandomSpout(f"{prefix} {name}", source, streams, later)
             builder.set_spout(name, spout, rng.randint(1, min(tasks, 2))).set_num_tasks(tasks)
         else:
             last = rng.random() < 0.3
-            bolt = _random_bolt(rng, f"{prefix} {name}", {} if last else streams, may_hold)
+            made = {} if last else streams
+            bolt = _random_bolt(rng, f"{prefix} {name}", made, may_hold, later)
             declarer = builder.set_bolt(name, bolt, rng.randint(1, tasks)).set_num_tasks(tasks)
+            if rng.random() < 0.25:
+                secs = rng.choice([0.2, 1, 5])
+                declarer.add_configuration(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, secs)
             heard = rng.sample(list(streams_of), rng.randint(1, min(2, len(streams_of))))
             for before in heard:
                 _subscribe(rng, declarer, before, streams_of[before])
@@ -258,18 +76,19 @@ def random_topology(rng: random.Random) -> tuple[TopologyBuilder, dict[str, Any]
 
 
 def _random_bolt(
-    rng: random.Random, name: str, streams: Mapping[str, bool], may_hold: bool
+    rng: random.Random, name: str, streams: Mapping[str, bool], may_hold: bool, later: Later
 ) -> BaseRichBolt | BaseBasicBolt:
     manners = Manners(
         fail=rng.choice([0, 0, 0.02, 0.1]),
         drop=rng.choice([0, 0, 0.01]) if may_hold else 0,
         hold=rng.choice([0, 0, 0.1, 0.5]) if may_hold else 0,
         error=rng.choice([0, 0, 0, 0.005]),
+        later=rng.choice([0, 0, 0.1, 0.5]),
         children=rng.choice([(1,), (0, 1, 1), (0, 1, 1, 2)]),
     )
-    make: Any = rng.choice([RandomBolt, RandomBolt, RandomBasicBolt])
-    bolt: RandomBolt | RandomBasicBolt = make(name, manners, streams)
-    return bolt
+    if rng.random() < 1 / 3:
+        return RandomBasicBolt(name, manners, streams)
+    return RandomBolt(name, manners, streams, later)
 
 
 def _subscribe(
@@ -279,11 +98,18 @@ def _subscribe(
         if direct:
             declarer.direct_grouping(source, stream)
             continue
-        match rng.choice(["shuffle", "shuffle", "fields", "fields", "all", "global"]):
+        key = rng.choice([["key"], ["key", "message"]])
+        match rng.choice(["shuffle", "fields", "fields", "all", "global", "near", "two", "own"]):
             case "shuffle":
                 declarer.shuffle_grouping(source, stream)
+            case "near":
+                declarer.local_or_shuffle_grouping(source, stream)
+            case "two":
+                declarer.partial_key_grouping(source, key, stream)
+            case "own":
+                declarer.custom_grouping(source, RandomGrouping(source), stream)
             case "fields":
-                declarer.fields_grouping(source, rng.choice([["key"], ["key", "message"]]), stream)
+                declarer.fields_grouping(source, key, stream)
             case "all":
                 declarer.all_grouping(source, stream)
             case "global":
@@ -291,7 +117,11 @@ def _subscribe(
 
 
 def _random_conf(rng: random.Random) -> dict[str, Any]:
+    conf = Config()
+    if rng.random() < 0.15:
+        conf.register_metrics_consumer(NoConsumer, parallelism_hint=rng.randint(1, 2))
     return {
+        **conf,
         Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS: rng.choice([5, 10, 30]),
         Config.TOPOLOGY_MAX_SPOUT_PENDING: rng.choice([None, None, 1, 5, 50]),
         Config.TOPOLOGY_ACKER_EXECUTORS: rng.choice([None] * 9 + [0]),

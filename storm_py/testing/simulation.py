@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from storm_py.api.spec import StormTopology, apply_limits
@@ -20,16 +20,38 @@ from storm_py.config import Config, defaults, merge, validate
 from storm_py.core.plan import CustomGroupings, make_plan
 from storm_py.core.pressure import FREE_ROWS, START_ROWS, Limits
 from storm_py.engine.settings import limits
+from storm_py.engine.system import system_topology
 from storm_py.errors import a_type
 
+from .arguments import (
+    ErrorClasses,
+    checked_errors,
+    checked_int,
+    checked_mapping,
+    checked_number,
+    checked_row_secs,
+    shown,
+)
 from .bounds import Bounds
 from .checker import Checker, Life, SimulationError
 from .faults import Faults, Injector
-from .network import START, STEP_SECS, Kind, Network, Process
+from .instances import Instance
+from .managers import Manager
+from .network import START, STEP_SECS, Kind, Network, Over, Process
 from .parents import Run
-from .processes import Instance, Manager
+from .random_components import Mistake
 from .random_topology import random_topology
-from .watching import WatchedBasicBolt, WatchedBolt, WatchedSpout, numbered, watched
+from .report import SimulationReport, state_of
+from .user_errors import UserErrors
+from .watch import Watch
+from .watching import (
+    WatchedBasicBolt,
+    WatchedBolt,
+    WatchedSpout,
+    numbered,
+    watched,
+    watched_grouping,
+)
 
 __all__ = ["Faults", "Simulation", "SimulationError", "SimulationReport"]
 
@@ -46,23 +68,10 @@ PRESSURE_STEPS: Final = 32
 ROW_SECS: Final = 0.00001
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationReport:
-    """What happened in a run that broke no promise."""
-
-    seed: int
-    steps: int
-    #: on the virtual clock
-    secs: float
-    #: how many of each kind of fault there were, lost tails and stray links included
-    faults: Mapping[str, int]
-    emitted: int
-    received: int
-    acked: int
-    failed: int
-    restarts: int
-    #: by component, the most rows that waited for one of its tasks or in front of it
-    most_rows: Mapping[str, int]
+#: Data messages that a link to a stream manager holds: that of real sockets, or less.
+HWM: Final = (16, 16, 4, 1)
+#: Processes that wait for room at a time: each does so inside of the one before.
+MAX_WAITING: Final = 20
 
 
 class Simulation:
@@ -73,10 +82,13 @@ class Simulation:
     (2, or as the seed says for a topology that it makes), `conf` the topology's configuration,
     `faults` what goes wrong (else the seed says it), `row_secs` the seconds that one call of
     `execute` or `next_tuple` takes, by component. A topology that does not end by itself needs
-    `drain_after`: so many seconds after the last fault every spout is ended.
+    `drain_after`: so many seconds after the last fault every spout is ended. An exception of user
+    code breaks off the run, unless its class is one of `expected_errors`: then the process that it
+    ends starts again, as in a real run.
 
-    `run` raises SimulationError when a promise is broken. The error names the seed and the step,
-    and shows the last events; the same arguments give the same run.
+    `run` raises SimulationError when a promise is broken or user code raises. The error names the
+    seed and the step, and shows the last events; the same arguments give the same run. Arguments
+    that cannot be are a TypeError or ValueError.
     """
 
     def __init__(
@@ -88,13 +100,32 @@ class Simulation:
         faults: Faults | None = None,
         row_secs: Mapping[str, float] | None = None,
         drain_after: float | None = None,
+        expected_errors: ErrorClasses = (),
     ) -> None:
-        self.seed = seed
+        self.seed = checked_int("seed", seed, 0, "each of which is a run of its own")
+        if workers is not None:
+            checked_int("workers", workers, 1, "or leave it out for 2")
+        if not isinstance(faults, Faults | None):
+            raise TypeError(
+                f"faults is {shown(faults)}; expected Faults(...), as in Faults(count=0) for a "
+                "calm run, or None to let the seed say it"
+            )
+        self._drain_after = (
+            None
+            if drain_after is None
+            else checked_number("drain_after", drain_after, "in seconds")
+        )
+        conf = checked_mapping("conf", conf, "configuration key to value")
+        self._errors = UserErrors(checked_errors("expected_errors", expected_errors))
         self._rng = random.Random(seed)
+        secs: Mapping[str, float] = {}
         if topology is None:
-            topology, drawn, secs = random_topology(self._rng)
-            conf, row_secs = {**drawn, **(conf or {})}, {**secs, **(row_secs or {})}
+            topology, drawn, secs = random_topology(
+                self._rng, lambda secs, call: self.network.after(secs, self._run, call)
+            )
+            conf = {**drawn, **conf}
             workers = workers or self._rng.randint(1, 3)
+            self._errors.expect(Mistake)
         endless = {Config.STORM_PY_LOCAL_MAX_FAILURES: None}  # faults come as often as they like
         self._conf: dict[str, Any] = merge(defaults(), endless, conf)
         validate(self._conf)
@@ -105,15 +136,16 @@ class Simulation:
                 f"got {a_type(topology)} as topology; expected a TopologyBuilder or StormTopology "
                 "(its configuration goes into conf=)"
             )
-        self._topology = apply_limits(topology, self._conf)
+        self._topology = system_topology(apply_limits(topology, self._conf), self._conf)
+        self.hwm = self._rng.choice(HWM)
+        self._waiting = 0
+        self._row_secs = {**secs, **checked_row_secs(row_secs, topology.components)}
         self.plan = make_plan(
             f"simulation-{seed}", numbered(self._topology), self._conf, workers or 2
         )
         # A topology here is small: few of its tasks would ever cease to live on grants.
         free_rows = self._rng.choice([START_ROWS, 10, 100, FREE_ROWS])
         self._limits = replace(limits(self._conf), free_rows=free_rows)
-        self._row_secs = row_secs or {}
-        self._drain_after = drain_after
         self.network = Network(self._rng)
         acking = self._conf[Config.TOPOLOGY_ACKER_EXECUTORS] != 0
         self._checker = Checker(self.plan, acking)
@@ -121,6 +153,7 @@ class Simulation:
         self._injector = Injector(self._faults, self.network)
         self.steps = 0
         self._bounds = Bounds(self.plan, self.network)
+        self._cause: BaseException | None = None
         self._lives: dict[Instance, list[Life]] = {}
         self._deadline: float | None = None
         self._run = Run(self)
@@ -137,13 +170,16 @@ class Simulation:
         def spend() -> None:
             self.network.now += secs
 
-        return watched(copy.deepcopy(spec.component), self._checker, life, spend)
+        watch = Watch(self._checker, life, process, spend)
+        return watched(copy.deepcopy(spec.component), watch)
 
     def groupings(self, task: int) -> CustomGroupings:
         """Copies of the user's groupings of what a task emits."""
         component = self.plan.task_to_component[task]
         return {
-            (edge.stream_id, edge.consumer): copy.deepcopy(edge.grouping.custom)
+            (edge.stream_id, edge.consumer): watched_grouping(
+                copy.deepcopy(edge.grouping.custom), self._checker, edge.consumer
+            )
             for edge in self._topology.edges
             if edge.producer == component and edge.grouping.custom is not None
         }
@@ -156,6 +192,23 @@ class Simulation:
         """A process has found something wrong."""
         self._checker.complain(text)
 
+    def user_error(self, process: Instance, error: BaseException) -> None:
+        """User code has raised; that breaks off the run, unless it may."""
+        text = self._errors.happened(error, process.objects, self._run.core.phase)
+        if text:
+            self._wrong(text, error.__cause__ or error)
+
+    def wait(self, ready: Callable[[], bool]) -> None:
+        """A send of a process waits, in the middle of user code maybe: the others go on."""
+        if self._waiting == MAX_WAITING:
+            return
+        self._waiting += 1
+        while not ready():
+            self._note(self._advance)
+            if self._checker.problem:
+                raise Over
+        self._waiting -= 1
+
     # ---- the run -------------------------------------------------------------------------------
 
     def run(self) -> SimulationReport:
@@ -164,23 +217,46 @@ class Simulation:
             self.step()
         self._injector.stop()
         self._settle()
-        self._raise_if_wrong(self._checker.check_end, not self.network.faults)
-        for process in self._instances():
-            process.core.close()
+        self._let(self._end)
         return self.report()
 
     def step(self) -> None:
-        """Deliver one message, let one process run, or let time pass until either is possible."""
+        """Deliver one message, let one process run, or let time pass until either is possible.
+
+        Raises SimulationError for what is wrong behind that.
+        """
+        self._let(self._advance)
+
+    def _let(self, act: Callable[[], None]) -> None:
+        self._note(act)
+        if self._checker.problem:
+            raise SimulationError(self._described(self._checker.problem)) from self._cause
+
+    def _note(self, act: Callable[[], None]) -> None:
+        """Do it; what is wrong is kept, as all this may happen in the middle of user code."""
+        try:
+            act()
+        except Over:
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run is to say where
+            self._wrong(f"{type(error).__name__} in a core: {error}", error)
+
+    def _wrong(self, text: str, cause: BaseException | None = None) -> None:
+        if not self._checker.problem:
+            self._cause = cause
+        self.complain(text)
+
+    def _advance(self) -> None:
         self.steps += 1
         network = self.network
         network.now += STEP_SECS
-        self._raise_if_wrong(self._step)
+        self._step()
         if self._deadline is None and self._injector.over:
             self._faults_are_over()
         if self._deadline is not None and network.now > self._deadline:
-            self._fail(f"the run has not ended {network.now - START:.0f} s into it: it is stuck")
+            self._wrong(f"the run has not ended {network.now - START:.0f} s into it: it is stuck")
         if self.steps > MAX_STEPS:
-            self._fail(f"the run has not ended after {MAX_STEPS:,} steps")
+            self._wrong(f"the run has not ended after {MAX_STEPS:,} steps")
 
     def _step(self) -> None:
         network = self.network
@@ -223,20 +299,32 @@ class Simulation:
     def _settle(self) -> None:
         """The END wave came through: let what is on its way arrive, then look at what is left."""
         until = self.network.now + SETTLE_SECS
-        while self.network.busy(*Kind) or self.network.runnable() or not self._all_linked():
+        while self._is_busy():
             self.step()
             if self.network.now > until:
-                self._fail("messages go round for ever")
-        self._raise_if_wrong(self._check_rest)
+                self._wrong("messages go round for ever")
+        self._let(self._check_rest)
 
-    def _all_linked(self) -> bool:
-        instances = self._instances()
-        return len(instances) == len(self.plan.executors) and all(i.core.linked for i in instances)
+    def _end(self) -> None:
+        self._checker.check_end(not self.network.faults)
+        for process in self._instances():
+            process.core.close()
+
+    def _is_busy(self) -> bool:
+        """Whether something is on its way, or somebody will come up."""
+        network, instances = self.network, self._instances()
+        managers = [each for each in network.processes.values() if isinstance(each, Manager)]
+        return (
+            bool(network.busy(*Kind) or network.runnable())
+            or any(manager.kept for manager in managers)
+            or len(instances) < len(self.plan.executors)
+            or not all(instance.core.linked for instance in instances)
+        )
 
     # ---- what must hold ------------------------------------------------------------------------
 
     def _check_cores(self, process: Process | None) -> None:
-        if isinstance(process, (Instance, Manager)):
+        if isinstance(process, (Instance, Manager)) and process.blocked is None:
             process.check()
         if self.steps % PRESSURE_STEPS == 0:
             self._complain_of(self._bounds.pressure())
@@ -251,51 +339,21 @@ class Simulation:
                 process.check()
         self._complain_of(self._bounds.rest())
 
-    def _raise_if_wrong(self, act: Any, *args: object) -> None:
-        try:
-            act(*args)
-        except SimulationError:
-            raise
-        except Exception as error:
-            raise SimulationError(
-                self._described(f"{type(error).__name__} in a core: {error}")
-            ) from error
-        if self._checker.problem:
-            self._fail(self._checker.problem)
-
-    def _fail(self, text: str) -> None:
-        raise SimulationError(self._described(text))
-
     def _described(self, text: str) -> str:
         network = self.network
+        pending = sum(len(life.pending) for life in self._checker.lives if not life.dead)
         lines = [
             f"seed {self.seed}, step {self.steps}, {network.now - START:.5f} s: {text}",
             f"  again: Simulation({self.seed}, ...).run() with the same arguments",
             f"  {self._faults}",
             f"  faults so far: {dict(network.faults)}",
-            *self._state(),
+            *state_of(network),
+            *self._errors.described(),
+            f"  {pending} messages unanswered, phase {self._run.core.phase}",
             "  the last events:",
             *network.shown_story(),
         ]
         return "\n".join(lines)
-
-    def _state(self) -> list[str]:
-        lines = []
-        for process in self.network.processes.values():
-            if isinstance(process, Instance):
-                core = process.core
-                found = core.statistics()
-                lines.append(
-                    f"  {process} {core.component_id}: linked={core.linked} paused={core.paused} "
-                    f"queued={found.queued} waves={[(t.task, t.wave, t.ended) for t in core.tasks]}"
-                )
-            elif isinstance(process, Manager):
-                queues = process.core.statistics().queues
-                busy = {t: q for t, q in queues.items() if q.backlog_rows or q.outstanding_bytes}
-                lines.append(f"  {process}: {busy}")
-        pending = sum(len(life.pending) for life in self._checker.lives if not life.dead)
-        lines.append(f"  {pending} messages unanswered, phase {self._run.core.phase}")
-        return lines
 
     # ---- looking in ----------------------------------------------------------------------------
 
@@ -325,5 +383,7 @@ class Simulation:
             faults=dict(self.network.faults),
             restarts=self._run.core.restarts,
             most_rows=most,
+            entered=dict(self.network.entered),
+            waits=self.network.waits,
             **self._checker.statistics(),
         )

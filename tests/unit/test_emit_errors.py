@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from storm_py import EmitError, Values
+from storm_py.errors import a_type
 from tests.producer import STYLES, words
 
 WHERE = "component 'source', stream 'default'"
@@ -65,8 +66,7 @@ MISTAKES += [
     (
         "default",
         wrong,
-        f"{WHERE}: emit got a {type(wrong).__name__}, expected a list of 2 value(s), as in "
-        "emit([value])",
+        f"{WHERE}: emit got {a_type(wrong)}, expected a list of 2 value(s), as in emit([value])",
     )
     for wrong in NO_LISTS
 ]

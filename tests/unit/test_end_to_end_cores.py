@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from storm_py import BaseBasicBolt, BaseRichSpout, Config, TopologyBuilder, Tuple
 from storm_py.testing import Faults, Simulation
-from storm_py.testing.processes import Instance, Manager
+from storm_py.testing.instances import Instance
+from storm_py.testing.managers import Manager
 
 CALM = Faults(count=0)
 

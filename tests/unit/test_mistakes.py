@@ -310,6 +310,13 @@ MISTAKES = [
         traceback=True,
     ),
     Mistake(
+        "a number instead of a list",
+        ("emit got an int, expected a list of 2 value(s)",),
+        text=emitting("self.collector.emit(1, 2)"),
+        code=1,
+        traceback=True,
+    ),
+    Mistake(
         "emit after the end",
         ("component 'numbers'", "emit after end_of_input()"),
         text=emitting("self.collector.end_of_input()", "self.collector.emit([1, 'odd'])"),

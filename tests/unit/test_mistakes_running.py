@@ -183,7 +183,7 @@ MISTAKES = [
         "emit without declaring anything",
         bolt(EXECUTE + "self.collector.emit([1], tup)"),
         "component 'echo'",
-        "which it has not declared (declared: none)",
+        "which it has not declared (declared: none); define declare_output_fields(self, declarer)",
     ),
     running(
         "emit_direct on a stream that is not direct",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from storm_py.testing.checker import Checker, Emission, Life
+from storm_py.testing.checker import Checker, Emission
 from tests.builders import ALL, bolt, by, plan_of, spout
 
 #: count is tasks 1 and 2, log task 3, words task 4
@@ -33,10 +33,10 @@ class History:
         word: str = "storm",
         stream: str = "default",
     ) -> Emission:
-        number = self.checker.next_number()
-        received = [emission.received[dest] for emission, dest in anchors]
-        self.checker.emitted(number, self.lives[task], stream, [word], dests, received, msg_id)
-        return self.checker.emissions[number]
+        received = [emission.received[dest][0] for emission, dest in anchors]
+        emitted = self.checker.emits(self.lives[task], stream, msg_id)
+        self.checker.emitted(emitted, [word], dests, received)
+        return emitted
 
     def receive(self, emission: Emission, task: int, acked: bool = True) -> None:
         source = emission.life.task
@@ -213,8 +213,6 @@ def test_what_the_dead_had_pending_needs_no_answer() -> None:
 
 def test_what_was_sent_in_the_middle_of_a_death_may_arrive() -> None:
     it = History()
-    life: Life = it.lives[4]
-    number = it.checker.next_number()
-    it.checker.interrupted(number, life, "default")
-    it.checker.receives(it.lives[1], number, 4)
+    emission = it.checker.emits(it.lives[4], "default")
+    it.receive(emission, 1)
     assert it.checker.problem == ""

@@ -372,7 +372,7 @@ class TestGrants:
         manager.disconnect("i2", gone=0)
         manager.connect("i2")
         manager.hears(23, hello("i2"))
-        assert manager.hears(23, Welcome(103)) == [said("i2", 103, Grant(1, 2))]
+        assert manager.hears(23, Welcome(103)) == [said("i2", 103, Grant(1, 2, START_FRAME_ROWS))]
 
     def test_a_sender_whose_link_is_not_open_yet_hears_of_it_then(self) -> None:
         manager = Manager(TWO_WORKERS, limits=LIMITED)
@@ -416,7 +416,7 @@ class TestGrants:
         manager.link("s1", 77, 103)
         manager.gets(33, 1, words(src=3, n=2))
         manager.now = 0.001
-        assert finish(manager, 2) == [said("i3", 102, Grant(1, 4))]
+        assert finish(manager, 2) == [said("i3", 102, Grant(1, 4, 250))]
 
     def test_where_nobody_is_near_all_share_the_room(self) -> None:
         """Local or shuffle again: i2 with words is on worker 1, where no count is."""
@@ -429,8 +429,8 @@ class TestGrants:
         manager.gets(77, 1, words(src=2, n=2))
         manager.now = 0.001
         assert finish(manager, 2, 2) == [
-            said("s1", 103, Grant(1, 3)),
-            said("i3", 102, Grant(1, 3)),
+            said("s1", 103, Grant(1, 3, 256)),
+            said("i3", 102, Grant(1, 3, 256)),
         ]
 
     def test_all_senders_share_the_room(self) -> None:
