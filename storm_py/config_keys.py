@@ -101,6 +101,14 @@ _ALL_KEYS: Final = (
         "false",
     ),
     Key(
+        "topology.testing.always.try.serialize",
+        False,
+        boolean(),
+        "",
+        "Pack and unpack every tuple, also those that stay within a process.",
+        "false",
+    ),
+    Key(
         "topology.acker.executors",
         None,
         or_none(integer(0)),
@@ -179,6 +187,17 @@ _ALL_KEYS: Final = (
         "Errors of report_error that each executor shows per interval; of the rest only the number "
         "is shown, when the interval is over. Errors that end an executor are always shown.",
         "5",
+    ),
+    Key(
+        "storm_py.fuse",
+        True,
+        boolean(),
+        "",
+        "Run a bolt in the processes of the component it reads from, where that is its only one, "
+        "by local_or_shuffle, and both have as many executors and tasks: rows are handed over "
+        "without a copy of what they hold. For a single bolt, set it there. docs/performance.md "
+        "says what is given up.",
+        "no such key",
     ),
     Key(
         "storm_py.batch.rows",

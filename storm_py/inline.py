@@ -124,8 +124,8 @@ class InlineRun:
                 self._on_user_error(error)
             except SystemExit as error:
                 core = self._worker.current
-                task = core.tasks[0].task
-                self._on_user_error(UserError(core.component_id, task, "exit", error))
+                first = core.tasks[0]
+                self._on_user_error(UserError(first.component_id, first.task, "exit", error))
             except KeyboardInterrupt:
                 self._interrupted = True
                 activity = self._watch.activity

@@ -349,9 +349,7 @@ class OutputTails:
 
     def __init__(self, logs: Path, plan: PhysicalPlan, observer: Observer) -> None:
         self._observer = observer
-        self._paths = {
-            f"{e.component_id} (task {e.tasks[0]})": log_files(logs, e)[0] for e in plan.executors
-        }
+        self._paths = {plan.label(id_): log_files(logs, plan, id_)[0] for id_ in plan.instances}
         # A folder given with --log-dir may hold the output of an earlier run.
         self._offsets = {
             source: path.stat().st_size if path.exists() else 0

@@ -1,7 +1,7 @@
 """The cores of a whole topology, linked in memory: one worker, one thread, no process.
 
 What inline runs (`storm_py.inline`) and the drivers of tests (`storm_py.testing`) have in common.
-Every executor is an `InstanceCore`, the stream manager a `StreamManagerCore`, the sockets a
+Every instance is an `InstanceCore`, the stream manager a `StreamManagerCore`, the sockets a
 `MemoryTransport`. Time and random bits come from the caller, who also decides when anything runs:
 nothing here waits, and what user code raises passes through as `UserError`.
 """
@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from storm_py.api.spec import ComponentSpec, StormTopology
-from storm_py.components import pack, unpack
-from storm_py.core.plan import ExecutorPlan, make_plan
+from storm_py.components import TaskObjects, pack, unpack
+from storm_py.core.plan import make_plan
 from storm_py.core.roots import RandomBits
 from storm_py.engine.instance_core import InstanceCore
 from storm_py.engine.links import instance_peer
@@ -98,24 +98,26 @@ class SingleWorker:
         self._rotate_at = float("inf")
         self._active = self._draining = False
         self._wave = 1
-        self.cores = {instance_peer(e.id): self._make_core(e) for e in self.plan.executors}
+        self.cores = {instance_peer(id_): self._make_core(id_) for id_ in self.plan.instances}
         self._opened: list[InstanceCore] = []
         #: the core whose user code runs or ran last
         self.current = next(iter(self.cores.values()))
 
-    def _make_core(self, executor: ExecutorPlan) -> InstanceCore:
-        peer = instance_peer(executor.id)
+    def _make_core(self, instance: int) -> InstanceCore:
+        peer = instance_peer(instance)
         incarnation = self._incarnations[peer] = self._incarnations.get(peer, 0) + 1
-        spec = self._topology.components[executor.component_id]
-        packed = self._packed[spec.id]
-        objects = {task: unpack(spec, packed) for task in executor.tasks}
+        objects: dict[int, TaskObjects] = {}
+        for executor in self.plan.instances[instance]:
+            spec = self._topology.components[executor.component_id]
+            packed = self._packed[spec.id]
+            objects |= {task: unpack(spec, packed) for task in executor.tasks}
         components = {task: self._adapt(task, own.component) for task, own in objects.items()}
         groupings = {task: own.groupings for task, own in objects.items()}
         rng = self._generator(f"{peer}.{incarnation}")
         port = _Port(self, peer)
         return InstanceCore(
             self.plan,
-            executor.id,
+            instance,
             incarnation,
             components,
             self._settings,
@@ -176,7 +178,7 @@ class SingleWorker:
         old = self.cores[peer]
         if old in self._opened:
             self._opened.remove(old)
-        core = self.cores[peer] = self._make_core(self.plan.executor(int(peer[1:])))
+        core = self.cores[peer] = self._make_core(int(peer[1:]))
         self._open(core)
         core.connect()
         self._transmit(self._manager.connect(peer))
@@ -250,10 +252,8 @@ class SingleWorker:
 
     def _figures_of(self, spec: ComponentSpec) -> ComponentFigures:
         queues = self.statistics().queues
-        cores = [core for core in self.cores.values() if core.component_id == spec.id]
-        found = [core.statistics() for core in cores]
-        tasks = [task.task for core in cores for task in core.tasks]
-        waiting = sum(queues[task].backlog_rows for task in tasks if task in queues)
+        found = [core.statistics(spec.id) for core in self.cores.values()]
+        waiting = sum(queues[task].backlog_rows for task in self.plan.tasks_of(spec.id))
         return ComponentFigures(
             component_id=spec.id,
             kind=spec.kind,

@@ -119,8 +119,11 @@ def parse_streams(text: str) -> dict[str, StreamInfo]:
 
 
 def conf(**overrides: object) -> dict[str, Any]:
-    """A whole configuration; `batch_rows=3` sets `storm_py.batch.rows`, `topology_x` topology.x."""
-    own = {}
+    """A whole configuration; `batch_rows=3` sets `storm_py.batch.rows`, `topology_x` topology.x.
+
+    Nothing is fused, unless by `fuse=True`.
+    """
+    own: dict[str, object] = {Config.STORM_PY_FUSE: False}
     for name, value in overrides.items():
         dotted = name.replace("_", ".")
         own[dotted if name.startswith("topology_") else f"storm_py.{dotted}"] = value

@@ -47,7 +47,7 @@ class Producer:
         self.frames: list[Rows] = []
         self.sizes: list[int] = []
         self.style = style
-        targets = plan.targets("source", plan.worker_of(self.task), scatters(plan, "source"))
+        targets = plan.targets("source", plan.executor_of(self.task), scatters(plan, "source"))
         self.output = TaskOutput(
             "source",
             self.task,

@@ -8,8 +8,8 @@ rows out; frames are made in `storm_py.wire.frames`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, TypeAlias
 
 #: The root of a row, 0 if it is untracked; with several roots, (root, edge) pairs.
 Root: TypeAlias = int | tuple[tuple[int, int], ...]
@@ -41,7 +41,8 @@ class OpenBatch:
         self.cap = cap
         #: what emit returns when this task is the only destination
         self.answer: tuple[int, ...] = (dest,)
-        self.rows: list[bytes] = []
+        #: packed, or lists where they are handed over within the instance
+        self.rows: list[Any] = []
         self.extra_bytes = 0
         self.stream = -1
         self.marks: list[tuple[int, int]] = []
@@ -79,7 +80,7 @@ class OpenBatch:
             self.marks.append((stream, len(self.rows)))
             self.stream = stream
 
-    def take(self) -> tuple[list[tuple[int, int]], list[bytes]]:
+    def take(self) -> tuple[list[tuple[int, int]], list[Any]]:
         """Close the batch: its runs as (stream, count) and its rows; it is empty afterwards."""
         rows = self.rows[:]
         self.rows.clear()
@@ -98,15 +99,19 @@ class Batcher:
     """The open batches of one producing task.
 
     `rows` and `nbytes` bound a batch; `small` is the size up to which a row is not counted, because
-    `rows` of that size stay within `nbytes` anyway.
+    `rows` of that size stay within `nbytes` anyway. Batches to `local` tasks hold rows that are not
+    packed, as lists, and are handed over inside the instance.
     """
 
-    def __init__(self, dests: Sequence[int], rows: int, nbytes: int) -> None:
+    def __init__(
+        self, dests: Sequence[int], rows: int, nbytes: int, local: Collection[int] = ()
+    ) -> None:
         self._rows = rows
         self.small = max(1, nbytes // rows)
         self.extra_limit = nbytes
         self._batches = {dest: OpenBatch(dest, rows) for dest in dests}
-        self._all = tuple(self._batches.values())
+        self._local = tuple(self._batches[dest] for dest in sorted(local))
+        self._packed = tuple(self._batches[dest] for dest in dests if dest not in local)
 
     def batch(self, dest: int) -> OpenBatch:
         """The open batch to a task this producer may send to."""
@@ -132,12 +137,16 @@ class Batcher:
             self._batches[dest].cap = max(1, min(rows, self._rows))
 
     def open(self) -> Iterator[OpenBatch]:
-        """The batches that hold rows."""
-        return (batch for batch in self._all if batch.rows)
+        """The batches that hold rows to be sent."""
+        return (batch for batch in self._packed if batch.rows)
+
+    def handed_over(self) -> tuple[OpenBatch, ...]:
+        """The batches to tasks of the same instance, empty or not."""
+        return self._local
 
     def check(self) -> None:
         """Assert that no row lacks a stream and every bound holds."""
-        for batch in self._all:
+        for batch in self._batches.values():
             starts = [start for _, start in batch.marks]
             assert starts == sorted(starts)
             assert not batch.rows or starts[:1] == [0], f"rows to {batch.dest} without a stream"

@@ -19,6 +19,7 @@ from storm_py.api.topology import ComponentSpec, StormTopology, StreamInfo
 from storm_py.api.tuples import Fields, GlobalStreamId
 from storm_py.constants import RESERVED_PREFIX
 
+from .fusion import fused
 from .routing import Target
 
 #: Custom groupings of the streams of one component: by stream and consuming component.
@@ -28,12 +29,16 @@ NO_CUSTOM: Final[CustomGroupings] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class ExecutorPlan:
-    """One executor: one instance process that runs `tasks` of one component, on worker `worker`."""
+    """One executor: `tasks` of one component, run by one process on worker `worker`.
+
+    That process, the instance, bears the id of its first executor; as a rule it has no other.
+    """
 
     id: int
     component_id: str
     tasks: tuple[int, ...]
     worker: int
+    instance: int
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class PhysicalPlan:
     conf: Mapping[str, object]
     executors: tuple[ExecutorPlan, ...]
     task_to_component: Mapping[int, str] = field(init=False)
+    #: by the id of the instance, its executors: one, or a fused chain from its beginning
+    instances: Mapping[int, tuple[ExecutorPlan, ...]] = field(init=False)
     _worker_of: Mapping[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +60,21 @@ class PhysicalPlan:
         object.__setattr__(self, "task_to_component", dict(sorted(components.items())))
         workers = {t: e.worker for e in self.executors for t in e.tasks}
         object.__setattr__(self, "_worker_of", workers)
+        instances: dict[int, list[ExecutorPlan]] = {}
+        for executor in self.executors:
+            instances.setdefault(executor.instance, []).append(executor)
+        members = {id_: self._in_chain(found) for id_, found in sorted(instances.items())}
+        object.__setattr__(self, "instances", members)
+
+    def _in_chain(self, executors: list[ExecutorPlan]) -> tuple[ExecutorPlan, ...]:
+        """The executors of one instance, each behind the one that it reads from."""
+        waiting = {e.component_id: e for e in executors if e.id != e.instance}
+        found = [e for e in executors if e.id == e.instance]
+        for executor in found:  # grows
+            for below in self.downstream(executor.component_id):
+                if below in waiting:
+                    found.append(waiting.pop(below))
+        return tuple(found)
 
     @property
     def workers(self) -> tuple[int, ...]:
@@ -63,11 +85,26 @@ class PhysicalPlan:
         """The executors of one worker."""
         return tuple(e for e in self.executors if e.worker == worker)
 
+    def instances_on(self, worker: int) -> tuple[int, ...]:
+        """The instances of one worker."""
+        return tuple(id_ for id_, members in self.instances.items() if members[0].worker == worker)
+
+    def label(self, instance: int) -> str:
+        """How to call an instance: its components and first tasks, as in `words (task 3)`."""
+        members = self.instances[instance]
+        tasks = ", ".join(str(member.tasks[0]) for member in members)
+        names = " + ".join(member.component_id for member in members)
+        return f"{names} ({'task' if len(members) == 1 else 'tasks'} {tasks})"
+
     def executor(self, executor_id: int) -> ExecutorPlan:
         """The executor with this id; they are numbered from 1."""
         if not 1 <= executor_id <= len(self.executors):
             raise IndexError(f"no executor {executor_id}; there are {len(self.executors)}")
         return self.executors[executor_id - 1]
+
+    def executor_of(self, task: int) -> ExecutorPlan:
+        """The executor of a task."""
+        return next(e for e in self.executors if task in e.tasks)
 
     def worker_of(self, task: int) -> int:
         """The worker that hosts a task."""
@@ -78,12 +115,15 @@ class PhysicalPlan:
         return tuple(t for t, c in self.task_to_component.items() if c == component_id)
 
     def targets(
-        self, component_id: str, worker: int | None = None, custom: CustomGroupings = NO_CUSTOM
+        self,
+        component_id: str,
+        executor: ExecutorPlan | None = None,
+        custom: CustomGroupings = NO_CUSTOM,
     ) -> dict[str, tuple[Target, ...]]:
         """Per declared stream of a component: who consumes it, and how.
 
-        `worker` is the one of the producing task: without it no task counts as local. `custom` are
-        that task's copies of the user's groupings.
+        `executor` is the one of the producing task: without it no task counts as local. `custom`
+        are that task's copies of the user's groupings.
         """
         spec = self.topology.components[component_id]
         found: dict[str, tuple[Target, ...]] = {}
@@ -92,27 +132,39 @@ class PhysicalPlan:
             for consumer, grouping in self.topology.consumers(component_id, name):
                 tasks = self.tasks_of(consumer)
                 near = grouping.kind is GroupingKind.LOCAL_OR_SHUFFLE
+                local = self._near(executor, tasks) if near and executor is not None else ()
                 targets.append(
                     Target(
                         consumer,
                         grouping.kind,
                         tasks,
                         tuple(info.fields.index(f) for f in grouping.fields or ()),
-                        tuple(t for t in tasks if near and self._worker_of[t] == worker),
+                        local,
                         custom.get((name, consumer)),
                     )
                 )
             found[name] = tuple(targets)
         return found
 
-    def receivers(self, component_id: str, worker: int) -> frozenset[int]:
-        """The tasks that a row of this component may go to from one of its tasks on `worker`."""
-        return frozenset(
+    def _near(self, executor: ExecutorPlan, tasks: Sequence[int]) -> tuple[int, ...]:
+        """Those of the tasks that are local to an executor: in its instance, else in its worker."""
+        own = set(self.tasks_in(executor.instance))
+        fused = tuple(task for task in tasks if task in own)
+        return fused or tuple(task for task in tasks if self._worker_of[task] == executor.worker)
+
+    def tasks_in(self, instance: int) -> tuple[int, ...]:
+        """The tasks of an instance, in the order of its executors."""
+        return tuple(task for member in self.instances[instance] for task in member.tasks)
+
+    def receivers(self, executor: ExecutorPlan) -> frozenset[int]:
+        """The tasks that a row of this executor may be sent to; its instance's own are not."""
+        found = {
             task
-            for targets in self.targets(component_id, worker).values()
+            for targets in self.targets(executor.component_id, executor).values()
             for target in targets
             for task in target.candidates
-        )
+        }
+        return frozenset(found.difference(self.tasks_in(executor.instance)))
 
     def downstream(self, component_id: str) -> tuple[str, ...]:
         """The components that consume a stream of this one."""
@@ -162,19 +214,30 @@ def make_plan(
     """Number tasks and executors as Storm does and deal the executors out to the workers.
 
     Components are sorted by name, task ids start at 1 and are contiguous per component, executors
-    are contiguous ranges of tasks. Executors go round the workers in turn, so that each component
+    are contiguous ranges of tasks. Instances go round the workers in turn, so that each component
     is spread as evenly as can be. `conf` is the topology's whole configuration.
     """
     executors: list[ExecutorPlan] = []
+    heads = fused(topology, conf)
+    #: the ids of the executors of each component
+    ids: dict[str, list[int]] = {}
     next_task = 1
     # The system's own come last, so that they change nobody's task ids.
     for spec in sorted(
         topology.components.values(), key=lambda c: (c.id.startswith(RESERVED_PREFIX), c.id)
     ):
+        ids[spec.id] = []
         for tasks in split_evenly(range(next_task, next_task + spec.num_tasks), spec.parallelism):
-            number = len(executors)
-            executors.append(ExecutorPlan(number + 1, spec.id, tuple(tasks), number % workers))
+            number = len(executors) + 1
+            ids[spec.id].append(number)
+            executors.append(ExecutorPlan(number, spec.id, tuple(tasks), 0, number))
         next_task += spec.num_tasks
+    processes = [e.id for e in executors if e.component_id not in heads]
+    worker_of = {id_: i % workers for i, id_ in enumerate(processes)}
+    for i, executor in enumerate(executors):
+        own = ids[executor.component_id].index(executor.id)
+        head = ids[heads.get(executor.component_id, executor.component_id)][own]
+        executors[i] = replace(executor, worker=worker_of[head], instance=head)
     bare = {c.id: _without_objects(c) for c in topology.components.values()}
     return PhysicalPlan(topology_id, 1, StormTopology(bare), dict(conf), tuple(executors))
 
@@ -203,7 +266,9 @@ def dump_plan(plan: PhysicalPlan) -> bytes:
         "topology_id": plan.topology_id,
         "version": plan.version,
         "conf": dict(plan.conf),
-        "executors": [[e.id, e.component_id, list(e.tasks), e.worker] for e in plan.executors],
+        "executors": [
+            [e.id, e.component_id, list(e.tasks), e.worker, e.instance] for e in plan.executors
+        ],
         "components": [_plain_component(c) for c in plan.topology.components.values()],
     }
     return json.dumps(plain, indent=1).encode()
@@ -233,7 +298,7 @@ def load_plan(data: bytes) -> PhysicalPlan:
         plain["version"],
         StormTopology(components),
         plain["conf"],
-        tuple(ExecutorPlan(i, c, tuple(tasks), w) for i, c, tasks, w in plain["executors"]),
+        tuple(ExecutorPlan(i, c, tuple(tasks), w, p) for i, c, tasks, w, p in plain["executors"]),
     )
 
 

@@ -110,8 +110,17 @@ class Acks:
             batch.track(tuple(found.items()), 0)
             batch.extra_bytes += ROOT_BYTES * len(found)
 
+    def _settle(self) -> None:
+        """Trees that begin here and were acked here, in a fused chain, need one record, not two."""
+        acks = self.acks
+        for i, root in enumerate(self.init_roots):
+            if root in acks:
+                self.init_values[i] ^= acks.pop(root)
+
     def take(self, worker_of: Callable[[int], int | None]) -> Iterator[tuple[int, AckRecords]]:
         """The records by tracker: (a spout task that it hosts, records). Empty afterwards."""
+        if self.init_roots and self.acks:
+            self._settle()
         split: dict[int, tuple[list[int], ...]] = {}
         tasks: dict[int, int] = {}
 
@@ -140,6 +149,8 @@ class Acks:
 
     def take_all(self, task: int) -> tuple[int, AckRecords]:
         """The same where one tracker hosts every spout, `task` among them: nothing to split."""
+        if self.init_roots and self.acks:
+            self._settle()
         records = AckRecords(
             self.init_roots[:],
             self.init_values[:],

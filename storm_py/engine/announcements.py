@@ -62,7 +62,7 @@ class Announcements:
         self._sharing: dict[int, int] = {}
         senders: dict[int, list[ExecutorPlan]] = {task: [] for task in route}
         for executor in plan.executors:
-            for task in plan.receivers(executor.component_id, executor.worker):
+            for task in plan.receivers(executor):
                 senders[task].append(executor)
         for task, executors in senders.items():
             told = [e for e in executors if task in queues or e.worker == worker]

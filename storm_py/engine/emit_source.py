@@ -48,6 +48,15 @@ class EmitShape:
     tracking: Tracking
     #: whether each emit is logged
     debug: bool = False
+    #: targets, by number, whose tasks all are in this instance: they get a copy of the row
+    handed: frozenset[int] = frozenset()
+    #: whether what is handed over is packed all the same, and unpacked
+    serialize: bool = False
+
+    @property
+    def packs(self) -> bool:
+        """Whether a row is packed at all: what nobody consumes is counted only."""
+        return len(self.handed) < len(self.targets) or bool(self.handed and self.serialize)
 
 
 #: Groupings that choose any number of tasks: a loop over `batches<i>`, told to be `answer<i>`.
@@ -66,7 +75,7 @@ SIGNATURES = {
 def emit_lines(shape: EmitShape) -> list[str]:
     """The lines of `def emit(...)`."""
     lines = _head(shape)
-    if shape.targets:  # what nobody consumes is counted, not packed
+    if shape.packs:
         lines += [
             "    try:",
             "        row = pack(values)",
@@ -196,7 +205,9 @@ def _append(i: int, target: Target, shape: EmitShape) -> list[str]:
             f"{pad}if {batch}.stream != {shape.mixed_index}:",
             f"{pad}    {batch}.switch({shape.mixed_index})",
         ]
-    lines += [f"{pad}rows = {batch}.rows", f"{pad}rows.append(row)"]
+    handed = i in shape.handed
+    row = "row" if not handed else "unpack(row)" if shape.serialize else "values[:]"
+    lines += [f"{pad}rows = {batch}.rows", f"{pad}rows.append({row})"]
     if shape.tracking is Tracking.ANCHORS:
         lines += [f"{pad}if anchors:", f"{pad}    anchor_row({batch}, anchors)"]
     elif shape.tracking is not Tracking.OFF:
@@ -213,10 +224,10 @@ def _append(i: int, target: Target, shape: EmitShape) -> list[str]:
     # The columns of rows with many roots count as well.
     tracking = shape.tracking is Tracking.ANCHORS
     many = f" or {batch}.extra_bytes >= {shape.extra_limit}" if tracking else ""
+    if not handed:
+        lines += [f"{pad}if len(row) > {shape.small}:", f"{pad}    grow({batch}, row)"]
     return [
         *lines,
-        f"{pad}if len(row) > {shape.small}:",
-        f"{pad}    grow({batch}, row)",
         f"{pad}if len(rows) >= {batch}.cap{many}:",
         f"{pad}    flush({batch})",
     ]

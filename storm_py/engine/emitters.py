@@ -63,7 +63,8 @@ class TaskOutput:
 
     `style` is the collector's: "spout", "bolt" or "basic". `flush(batch)` is called when a batch is
     due. `acked` collects message ids of emits that nobody tracks, to be acked at once as Storm
-    does without ackers. `log`, if there is one, gets a line for every tuple.
+    does without ackers. `log`, if there is one, gets a line for every tuple. With `serialize` rows
+    that stay in the instance are packed and unpacked as the others.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class TaskOutput:
         pending: PendingTuples,
         codec: Codec = PLAIN,
         log: Callable[[str], None] | None = None,
+        serialize: bool = False,
     ) -> None:
         self.component = component
         self.current = Current()
@@ -103,6 +105,7 @@ class TaskOutput:
         self._pack = codec.packer()
         self._keys = Keys(codec.dumps)
         self._log = log
+        self._serialize = serialize
         self._mixed = self._mixed_dests()
         for name in streams:
             for target in targets[name]:
@@ -315,6 +318,7 @@ class TaskOutput:
     ) -> Callable[..., tuple[int, ...]]:
         targets = self._targets[stream]
         mixed = any(self._mixed.intersection(target.tasks) for target in targets)
+        handed = [i for i, target in enumerate(targets) if self._is_handed(target)]
         shape = EmitShape(
             self._style,
             len(self._streams[stream].fields),
@@ -325,8 +329,14 @@ class TaskOutput:
             self._index[stream] if mixed else None,
             tracking,
             debug=self._log is not None,
+            handed=frozenset(handed),
+            serialize=self._serialize,
         )
         return compile_emit(f"{self.component}.{stream}", emit_lines(shape), names)
+
+    def _is_handed(self, target: Target) -> bool:
+        local = {batch.dest for batch in self.batcher.handed_over()}
+        return local.issuperset(target.candidates)
 
     def _names(self, stream: str) -> dict[str, Any]:
         """What the text of a stream's functions refers to; both share cursors and caches."""
@@ -338,6 +348,7 @@ class TaskOutput:
             "as_row": lambda values: self._as_row(stream, values),
             "wrong_width": lambda values: self._wrong_width(stream, values),
             "pack": self._pack,
+            "unpack": self._codec.unpack_row,
             "repack": lambda values, error: self._repack(stream, values, error),
             "grow": lambda batch, row: self._grow(stream, batch, row),
             "check_size": partial(self._check_size, stream),

@@ -1,11 +1,13 @@
 """InstanceCore: everything an instance does between its sockets and its user code.
 
-One per executor. It decodes frames, runs user code over their rows, gathers what is emitted into
-batches, credits what is finished, heeds pressure, and carries END waves. Sockets, clocks and
-processes belong to the driver (`storm_py.runtime.instance`, `storm_py.single`), which hands
-in a `Port` for what is needed while user code runs: the time, and a way to send. Input is decoded
-and queued by `storm_py.engine.intake`, output gathered and sent by `storm_py.engine.outflow`; what
-the end of the input takes is in `storm_py.engine.waves`.
+One per executor, or per chain of fused ones. It decodes frames, runs user code over their rows,
+gathers what is emitted into batches, credits what is finished, heeds pressure, and carries END
+waves. Sockets, clocks and processes belong to the driver (`storm_py.runtime.instance`,
+`storm_py.single`), which hands in a `Port` for what is needed while user code runs: the time, and
+a way to send. Input is decoded
+and queued by `storm_py.engine.intake`, output gathered and sent by `storm_py.engine.outflow`, or
+handed over within the instance by `storm_py.engine.chain`; what the end of the input takes is in
+`storm_py.engine.waves`.
 
 User code runs nowhere but inside `open`, `activate`, `deactivate`, `on_data`, `work`, `spin`,
 `tick`, `on_wave` and `close`, on the thread that calls them. `on_control` and `disconnect` may also
@@ -27,8 +29,9 @@ from storm_py.wire.acks import AckResults, decode_acks
 
 from .acking import Acks
 from .calls import Calls
+from .chain import Chain
 from .intake import Intake, Marker
-from .links import BEAT_SECS, read_control
+from .links import BEAT_SECS, instance_peer, read_control
 from .outflow import Outflow
 from .port import Port, Watch
 from .reports import Reports
@@ -42,7 +45,7 @@ from .waves import Waves
 
 
 class InstanceCore:
-    """The tasks of one executor of a plan.
+    """The tasks of one instance of a plan: of one executor, or of several that are fused.
 
     `components` holds one object per task, `groupings` a task's custom groupings where it has any.
     The core is connected to its stream manager by `connect`, after which `linked` becomes true once
@@ -52,7 +55,7 @@ class InstanceCore:
     def __init__(
         self,
         plan: PhysicalPlan,
-        executor_id: int,
+        instance: int,
         incarnation: int,
         components: Mapping[int, object],
         settings: Settings,
@@ -61,8 +64,6 @@ class InstanceCore:
         watch: Watch | None = None,
         groupings: Mapping[int, CustomGroupings] = MappingProxyType({}),
     ) -> None:
-        executor = plan.executor(executor_id)
-        self.component_id = executor.component_id
         self._plan = plan
         self._port = port
         self._sessions = Sessions(plan.topology_id, plan.version)
@@ -72,23 +73,25 @@ class InstanceCore:
         self._lost = False
         self._in = Intake(plan, settings.acking, settings.codec)
         self._tasks: dict[int, RunningTask] = {}
+        self._chain = Chain(self._in)
         acks = Acks(rng) if settings.acking else None
+        tasks = plan.tasks_in(instance)
         hello = control.Hello(
-            f"i{executor_id}", plan.topology_id, incarnation, plan.version, list(executor.tasks)
+            instance_peer(instance), plan.topology_id, incarnation, plan.version, list(tasks)
         )
         self._watch = watch or Watch()
         self._slices = Slices(self._in, port.clock, self._watch)
         self._calls = Calls(self._watch)
         self._reports = Reports(settings.conf, port.clock, port.report)
         self._timers = Timers(self._reports, port.stamp, self._watch)
-        self._out = Outflow(plan, self._tasks, settings, port, rng, hello, acks, self._halt)
+        self._out = Outflow(
+            plan, self._tasks, settings, port, rng, hello, acks, self._halt, self._chain
+        )
         self._waves = Waves(self._tasks, self._out, self._timers, self._calls, port, self._watch)
         self._beat_at = port.clock() + BEAT_SECS
-        make = (
-            SpoutTask if plan.topology.components[self.component_id].kind == "spout" else BoltTask
-        )
-        for task in executor.tasks:
-            self._tasks[task] = make(
+        for task in tasks:
+            is_spout = plan.task_to_component[task] in plan.topology.spouts
+            self._tasks[task] = (SpoutTask if is_spout else BoltTask)(
                 plan,
                 task,
                 components[task],
@@ -101,6 +104,8 @@ class InstanceCore:
                 groupings.get(task, NO_CUSTOM),
                 port.log,
             )
+        self._chain.join(self._tasks.values())
+        self._first = next(iter(self._tasks.values()))
         self._spouts = [t for t in self._tasks.values() if isinstance(t, SpoutTask)]
         self._out.unheard()
 
@@ -269,12 +274,16 @@ class InstanceCore:
     @property
     def has_work(self) -> bool:
         """Whether rows wait to be executed."""
-        return bool(self._in.queue)
+        return bool(self._in.queue) or self._chain.holds
 
     def work(self) -> None:
         """Execute queued rows until there are none, pressure rises, or a flush is due."""
-        work = self._in.queue
-        while work and not self.paused:
+        while not self.paused:
+            if self._chain:
+                self._chain.hand_over()
+            work = self._in.front
+            if not work:
+                return
             item = work[0]
             if isinstance(item, Marker):
                 self._waves.arrived(item)
@@ -301,18 +310,24 @@ class InstanceCore:
         self._slices.halt()
 
     def spin(self) -> bool:
-        """Call next_tuple of every spout that may emit, for a slice of time; False if all idled."""
+        """Call next_tuple of every spout that may emit, for a slice of time; False if all idled.
+
+        What waits to be executed goes first.
+        """
         emitted = False
         self._fail_lost()
+        if self.has_work:
+            self.work()
         for spout in self._spouts:
-            if self._active and not self.paused:
+            if self._active and not self.paused and not self._chain.holds:
                 if not spout.ended:
                     self._watch.entered("next_tuple", spout.task)
                     emitted |= spout.burst(self._port.clock)
                 self._waves.end(spout)  # ended in this burst, or in open or activate already
-        if not emitted or self._out.flush_due:
+        busy = emitted or (self.has_work and not self.paused)
+        if not busy or self._out.flush_due:
             self._out.flush()
-        return emitted
+        return busy
 
     def flush(self) -> None:
         """Send every open batch, then credit the input whose outputs are now all on their way."""
@@ -357,12 +372,22 @@ class InstanceCore:
 
     # ---- looking in ----------------------------------------------------------------------------
 
-    def statistics(self) -> InstanceStatistics:
-        """Counters since the start; `queued` are rows taken from the socket and not executed."""
-        emitted = sum(t.output.emissions.emitted for t in self._tasks.values())
-        acked, failed = (sum(spout.told[how] for spout in self._spouts) for how in ("ack", "fail"))
+    def statistics(self, component_id: str = "") -> InstanceStatistics:
+        """Counters since the start, of all its components or of one.
+
+        `queued` are rows taken from the socket, or handed over, and not executed.
+        """
+        tasks = [t for t in self._tasks.values() if component_id in ("", t.component_id)]
+        spouts = [task for task in tasks if isinstance(task, SpoutTask)]
+        queued = sum(self._in.local_rows(id_) for id_ in {task.component_id for task in tasks})
+        if any(task is self._first for task in tasks):  # what comes from outside is for these
+            queued += self._in.rows
         return InstanceStatistics(
-            self._slices.executed, emitted, self._out.transferred, self._in.rows, acked, failed
+            sum(task.executed for task in tasks),
+            sum(task.output.emissions.emitted for task in tasks),
+            sum(task.transferred for task in tasks),
+            queued,
+            *(sum(spout.told[how] for spout in spouts) for how in ("ack", "fail")),
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Intake: what waits to be executed in an instance, decoded from frames, in their order.
+"""Intake: what waits to be executed in an instance, in its order: decoded frames, rows handed over.
 
 A frame of rows is decoded once, when it comes, and queued as one item for each run: rows of one
 stream of one task. Markers wait in the same queue, behind the rows that were sent before them. The
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from storm_py.api.tuples import TupleContext
 from storm_py.core.batching import Root
@@ -17,6 +18,7 @@ from storm_py.errors import ProtocolError
 from storm_py.wire import frames
 from storm_py.wire.values import Codec
 
+from .framing import Runs, Tracked
 from .tasks import BoltTask
 
 
@@ -44,18 +46,37 @@ class Marker:
     credit: int
 
 
+#: What waits, in order.
+Queue: TypeAlias = "deque[Rows | Marker]"
+
+
 class Intake:
-    """The queue of one instance; `acking` says whether tracking columns are of use here."""
+    """The queues of one instance; `acking` says whether tracking columns are of use here."""
 
     def __init__(self, plan: PhysicalPlan, acking: bool, codec: Codec) -> None:
         self._plan = plan
         self._codec = codec
         self._acking = acking
         self._contexts: dict[tuple[int, int], TupleContext] = {}
-        #: What waits; the core works at its front.
-        self.queue: deque[Rows | Marker] = deque()
-        #: Rows in it that are not executed.
+        #: What has come from outside; the core works at its front.
+        self.queue: Queue = deque()
+        #: What tasks of this instance have handed to others of it; that comes first.
+        self.local: Queue = deque()
+        #: Rows in `queue` that are not executed.
         self.rows = 0
+
+    @property
+    def front(self) -> Queue:
+        """The queue whose first item is next; empty if nothing waits."""
+        return self.local or self.queue
+
+    def local_rows(self, component_id: str) -> int:
+        """Rows that wait for a component in `local`."""
+        return sum(
+            len(item.rows) - item.done
+            for item in self.local
+            if isinstance(item, Rows) and item.task.component_id == component_id
+        )
 
     def take(self, task: BoltTask, message: bytes, frame: frames.Frame) -> None:
         """Queue what a frame for `task` holds."""
@@ -68,12 +89,41 @@ class Intake:
             raise ProtocolError(f"frame kind {frame.kind} is not for an instance")
         runs, packed = frames.decode_data(message, frame)
         rows = self._codec.unpack_rows(packed)
-        contexts = [
-            self._contexts.get((frame.src, stream)) or self._context(frame.src, stream)
-            for stream, _ in runs
-        ]
         roots, edges = self._tracking(message, frame)
+        self._queue(self.queue, task, frame.src, runs, rows, roots, edges, size, frame.rows)
         self.rows += len(rows)
+
+    def hand_over(
+        self,
+        task: BoltTask,
+        src: int,
+        runs: Runs,
+        rows: list[list[object]],
+        tracked: Tracked | None,
+    ) -> None:
+        """Queue rows that task `src`, of the same instance, has emitted for `task`."""
+        roots, edges = (None, []) if tracked is None else tracked
+        self._queue(self.local, task, src, runs, rows, roots, edges, 0, 0)
+
+    def hand_over_marker(self, task: BoltTask, src: int, wave: int) -> None:
+        """Queue an END marker of task `src`, of the same instance, for `task`."""
+        self.local.append(Marker(task, src, wave, 0))
+
+    def _queue(
+        self,
+        queue: Queue,
+        task: BoltTask,
+        src: int,
+        runs: Runs,
+        rows: list[list[object]],
+        roots: list[Root] | None,
+        edges: list[int],
+        credit: int,
+        frame_rows: int,
+    ) -> None:
+        contexts = [
+            self._contexts.get((src, stream)) or self._context(src, stream) for stream, _ in runs
+        ]
         start = 0
         for i, (_, count) in enumerate(runs):
             last = i == len(runs) - 1
@@ -85,10 +135,10 @@ class Intake:
                 roots if roots is None or len(runs) == 1 else roots[start:end],
                 edges if len(runs) == 1 else edges[start:end],
                 0,
-                size if last else 0,
-                frame.rows if last else 0,
+                credit if last else 0,
+                frame_rows if last else 0,
             )
-            self.queue.append(item)
+            queue.append(item)
             start = end
 
     def _tracking(self, message: bytes, frame: frames.Frame) -> tuple[list[Root] | None, list[int]]:
@@ -127,7 +177,7 @@ class Intake:
             self.rows -= count
 
     def clear(self) -> None:
-        """Drop what waits: its session is over."""
+        """Drop what has come from outside: its session is over."""
         self.queue.clear()
         self.rows = 0
 

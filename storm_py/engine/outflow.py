@@ -7,7 +7,7 @@ an outbox. What comes in is the business of `storm_py.engine.intake`. Pure: the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from storm_py.constants import RESERVED_PREFIX
 from storm_py.core.batching import OpenBatch
@@ -19,6 +19,7 @@ from storm_py.wire.acks import encode_acks
 
 from .acking import Acks
 from .allowances import Allowances
+from .chain import Chain
 from .framing import data_frames
 from .links import OutboundLink
 from .port import Port
@@ -29,7 +30,8 @@ from .tasks import RunningTask
 class Outflow:
     """All that one instance sends; `tasks` are its running tasks, by id, and may still grow.
 
-    `halt` is called when a task downstream may not be sent to any more.
+    `halt` is called when a task downstream may not be sent to any more, or has to be run first:
+    `chain` knows those of this instance.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class Outflow:
         hello: control.Hello,
         acks: Acks | None,
         halt: Callable[[], None],
+        chain: Chain,
     ) -> None:
         self._halt = halt
+        self._chain = chain
         self._tasks = tasks
         self._settings = settings
         self._port = port
@@ -56,17 +60,16 @@ class Outflow:
         self._credits: dict[int, list[int]] = {}
         self._credited: dict[int, int] = {}
         self._flushed_at = port.clock()
-        self.allowances = Allowances(_heeded(plan, hello.tasks[0], system=False))
+        users, systems = _heeded(plan, hello.tasks)
+        self.allowances = Allowances(users)
         #: Metrics must not stop tuples: pressure of their consumers holds back metrics only.
-        self.metering = Allowances(_heeded(plan, hello.tasks[0], system=True))
+        self.metering = Allowances(systems)
         #: The largest frames, in rows, to tasks downstream that have been heard of, or are heeded.
         self._frame_rows: dict[int, int] = {}
         # With one worker one tracker hosts every spout, and records need no sorting.
         spouts = [task for spout in plan.topology.spouts for task in plan.tasks_of(spout)]
         self._spout_workers = {task: plan.worker_of(task) for task in spouts}
         self._only_tracker = spouts[0] if len(plan.workers) == 1 else None
-        #: Rows sent, once for each receiving task.
-        self.transferred = 0
 
     # ---- the link ------------------------------------------------------------------------------
 
@@ -137,7 +140,10 @@ class Outflow:
 
     def batch_due(self, batch: OpenBatch, task: int) -> None:
         """A batch of `task` is full."""
-        self._transmit(self._frame(batch, task))
+        if batch in self._tasks[task].output.batcher.handed_over():
+            self._halt()  # it is queued when user code returns
+        else:
+            self._transmit(self._frame(batch, task))
 
     def beat(self) -> None:
         """Let the peer notice what it has not received."""
@@ -149,7 +155,10 @@ class Outflow:
         self.flush()
         kind, epoch = frames.MarkerKind.END, self._settings.epoch
         stamp = self._port.stamp()
+        here = set(self._chain.marker(task, task.wave))
         for dest in task.output.batcher.dests:
+            if dest in here:
+                continue
             marker = frames.encode_marker(epoch, task.task, dest, stamp, kind, task.wave)
             self._transmit([marker])
 
@@ -162,7 +171,7 @@ class Outflow:
         parts += self._ack_frames()
         if parts:
             self._transmit(parts)
-        if self._credits:
+        if self._credits and not self._chain.holds:
             self._send_credits()
         self._flushed_at = self._port.clock()
 
@@ -175,7 +184,7 @@ class Outflow:
         settings = self._settings
         tracked = batch.take_tracking() if batch.roots else None
         runs, rows = batch.take()
-        self.transferred += len(rows)
+        self._tasks[task].transferred += len(rows)
         used_up = self.metering.sent(batch.dest, len(rows))
         if self.allowances.sent(batch.dest, len(rows)):
             used_up = True
@@ -237,17 +246,18 @@ class Outflow:
                 self._port.send(False, link.control(control.Credit(task, rows, nbytes, link.seq)))
 
 
-def _heeded(plan: PhysicalPlan, task: int, system: bool) -> frozenset[int]:
-    """The user's, or the system's, tasks whose pressure `task` heeds.
+def _heeded(plan: PhysicalPlan, tasks: Iterable[int]) -> tuple[set[int], set[int]]:
+    """The user's and the system's tasks whose pressure these tasks, of one instance, heed.
 
-    That is all it may send to, but not round a cycle for a bolt.
+    That is all they may send to, but not round a cycle for a bolt.
     """
-    me = plan.task_to_component[task]
-    return frozenset(
-        dest
-        for targets in plan.targets(me, plan.worker_of(task)).values()
-        for target in targets
-        if target.component_id.startswith(RESERVED_PREFIX) == system
-        and not plan.in_cycle(me, target.component_id)
-        for dest in target.candidates
-    )
+    users: set[int] = set()
+    systems: set[int] = set()
+    for executor in {plan.executor_of(task) for task in tasks}:
+        for dest in plan.receivers(executor):
+            component_id = plan.task_to_component[dest]
+            if component_id.startswith(RESERVED_PREFIX):
+                systems.add(dest)
+            elif not plan.in_cycle(executor.component_id, component_id):
+                users.add(dest)
+    return users, systems

@@ -232,7 +232,7 @@ class RunCore:
 
     @property
     def _all_ended(self) -> bool:
-        return all(self._ended.get(e.id, 0) >= self._wave for e in self._plan.executors)
+        return all(self._ended.get(id_, 0) >= self._wave for id_ in self._plan.instances)
 
     def failed_to_run(self, record: control.ErrorReport, now: float) -> list[Action]:
         """User code raised; if it is fatal to its process the run has failed, but goes on.
@@ -303,8 +303,8 @@ class RunCore:
         self._wave_secs = REWAVE_SECS
         gone = losses.of_worker(self._acking)
         self._lost.append(f"worker {worker} was restarted ({reason}); {gone}")
-        for executor in self._plan.on_worker(worker):
-            self._ended.pop(executor.id, None)
+        for instance in self._plan.instances_on(worker):
+            self._ended.pop(instance, None)
         if now - state.started_at >= HEALTHY_SECS:
             state.failures = 0
         state.restart_at = now + BACKOFF_SECS[min(state.failures, len(BACKOFF_SECS) - 1)]
@@ -349,15 +349,14 @@ class RunCore:
     def _name(self, role: str, executor: int) -> str:
         if role == "stream-manager":
             return "a stream manager"
-        plan = self._plan.executor(executor)
-        return f"{plan.component_id} (task {plan.tasks[0]})"
+        return self._plan.label(executor)
 
     def check(self) -> None:
         """Assert what holds between any two events."""
         for state in self._workers.values():
             assert not state.ready or state.up is not None
             assert not (state.gone and self._phase not in ("stopping", "done"))
-        assert set(self._ended) <= {executor.id for executor in self._plan.executors}
+        assert set(self._ended) <= set(self._plan.instances)
 
 
 def _introduce(record: control.WorkerUp) -> control.Connect:

@@ -133,7 +133,7 @@ class RunningTask:
         log: Callable[[str], None] | None = None,
     ) -> None:
         component_id = plan.task_to_component[task]
-        executor = next(e for e in plan.executors if task in e.tasks)
+        executor = plan.executor_of(task)
         spec = plan.topology.components[component_id]
         self._is_system = component_id.startswith(RESERVED_PREFIX)
         topology = plan.topology if self._is_system else users_part(plan.topology)
@@ -142,6 +142,8 @@ class RunningTask:
         self.wave = 0
         self.ended = False
         self.failed = False
+        #: Rows executed, and rows sent or handed over, once for each receiving task.
+        self.executed = self.transferred = 0
         self._reports = reports
         self._report = reports.send
         self.acks = acks
@@ -151,13 +153,15 @@ class RunningTask:
             self.conf[Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS],
             clock(),
         )
+        downstream = plan.downstream_tasks(component_id)
         batcher = Batcher(
-            plan.downstream_tasks(component_id),
+            downstream,
             settings.batch_rows,
             min(settings.batch_bytes, settings.max_frame_bytes),
+            set(plan.tasks_in(executor.instance)).intersection(downstream),
         )
         self._style = self._style_of(component)
-        self._targets = plan.targets(component_id, executor.worker, groupings)
+        self._targets = plan.targets(component_id, executor, groupings)
         self.output = TaskOutput(
             component_id,
             task,
@@ -173,6 +177,7 @@ class RunningTask:
             self.pending,
             settings.codec,
             log if self.conf[Config.TOPOLOGY_DEBUG] else None,
+            self.conf[Config.TOPOLOGY_TESTING_ALWAYS_TRY_SERIALIZE],
         )
         self.component_id = component_id
         self.hooks = Hooks(component_id, task, clock)

@@ -26,42 +26,40 @@ class Slices:
         self._in = intake
         self._clock = clock
         self._watch = watch
-        self._rows = 1
         #: what a bolt is executing, and how many of those rows wait until it may go on
         self._running: Iterator[object] | None = None
         self._put_back = 0
-        #: Rows executed so far.
-        self.executed = 0
 
     def run(self, item: Rows) -> None:
         """Execute as many rows as should fit into a slice of time; learn how long they took."""
         before = self._clock()
         start, context = item.done, item.context
         rows = item.rows
-        end = min(len(rows), start + self._rows)
+        task = item.task
+        end = min(len(rows), start + task.slice_rows)
         part = rows if start == 0 and end == len(rows) else rows[start:end]
         self._running = iterator = iter(part)
         self._put_back = 0
         source, stream = context.source_task, context.source_stream_id
-        self._watch.entered("execute", item.task.task, source, stream, start, end - 1)
+        self._watch.entered("execute", task.task, source, stream, start, end - 1)
         roots: Iterable[Root] | None = None
         edges: Iterable[int] = ()
         if item.roots is not None:
             roots = item.roots if part is rows else item.roots[start:end]
             edges = item.edges if part is rows else item.edges[start:end]
         try:
-            item.task.run(iterator, context, roots, edges)
+            task.run(iterator, context, roots, edges)
         finally:
             # On an exception the iterator says how far it got: the failing row counts as taken.
             count = len(part) - length_hint(iterator) - self._put_back
             self._running = None
-            self.executed += count
+            task.executed += count
             self._in.executed(item, count)
         took = self._clock() - before
         if took > SLICE_SECS:
-            self._rows = max(1, int(count * SLICE_SECS / took))
-        elif count == self._rows:
-            self._rows *= 2
+            task.pace(int(count * SLICE_SECS / took))
+        elif count == task.slice_rows:
+            task.pace(count * 2)
 
     def halt(self) -> None:
         """Let the slice that is under way, if one is, end behind the row in work."""

@@ -7,7 +7,7 @@ trees of its worker's spouts. It opens no payload and knows no user value. Every
 messages to send, as `Send` tuples, in order; the ZeroMQ driver is
 `storm_py.runtime.stream_manager`, `--inline` and the tests drive it in memory.
 
-A peer is named `i<executor id>` (an instance) or `s<worker id>` (a stream manager).
+A peer is named `i<instance id>` (an instance) or `s<worker id>` (a stream manager).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class StreamManagerCore:
             peer = stream_manager_peer(executor.worker)
             local = executor.worker == worker
             for task in executor.tasks:
-                self._route[task] = instance_peer(executor.id) if local else peer
+                self._route[task] = instance_peer(executor.instance) if local else peer
                 if local:
                     self._queues[task] = TaskQueue(limits)
                 else:

@@ -17,7 +17,7 @@ from storm_py.api.tuples import Fields, TrackedTuple, Tuple, TupleContext
 from storm_py.config import Config
 from storm_py.constants import SYSTEM_COMPONENT_ID, SYSTEM_TASK_ID, SYSTEM_TICK_STREAM_ID
 from storm_py.core.aligner import Aligner
-from storm_py.core.batching import Root
+from storm_py.core.batching import Batcher, Root
 from storm_py.core.plan import PhysicalPlan
 from storm_py.errors import EmitError, FailedException, ReportedFailedException
 from storm_py.wire.acks import AckResults
@@ -173,6 +173,10 @@ class BoltTask(RunningTask):
             if isinstance(component, BaseBasicBolt)
             else BoltCollector(self.output, self.report_error, self.acks)
         )
+        #: How many rows should fit into a slice of time, by how long the last ones took.
+        self.slice_rows = 1
+        #: Where tasks of the same instance gather rows for this one.
+        self.fed_by: list[Batcher] = []
         #: Seconds between two ticks, None for no ticks.
         self.tick_secs: float | None = (
             None if self._is_system else self.conf[Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS]
@@ -223,6 +227,12 @@ class BoltTask(RunningTask):
             raise
         except FROM_USER_CODE as error:
             raise UserError(self.component_id, self.task, "execute", error) from error
+
+    def pace(self, rows: int) -> None:
+        """So many rows should fit into a slice of time: who feeds this task stops for it there."""
+        self.slice_rows = max(1, rows)
+        for batcher in self.fed_by:
+            batcher.limit(self.task, self.slice_rows)
 
     def tick(self) -> None:
         """Execute a tick tuple: nobody tracks it, and it is no row of the input."""

@@ -67,7 +67,7 @@ class ForkServer:
         pid = os.fork()
         if pid == 0:
             self._become_instance(spec, parent, Path(order["out"]), Path(order["err"]))
-        self._children[pid] = (spec.executor, spec.incarnation)
+        self._children[pid] = (spec.instance, spec.incarnation)
 
     def _become_instance(self, spec: InstanceSpec, parent: int, out: Path, err: Path) -> NoReturn:
         code = 1
@@ -92,10 +92,10 @@ class ForkServer:
                 return
             if pid == 0:
                 return
-            executor, incarnation = self._children.pop(pid)
+            instance, incarnation = self._children.pop(pid)
             code = os.waitstatus_to_exitcode(status)
             news = {
-                "executor": executor,
+                "instance": instance,
                 "incarnation": incarnation,
                 "reason": f"process {pid} {describe_exit(code)}",
             }

@@ -1,4 +1,4 @@
-"""Instance: the process of one executor - sockets and clock around an `InstanceCore`.
+"""Instance: the process of an executor, or of a fused chain - sockets around an `InstanceCore`.
 
 Forked by `storm_py.runtime.fork_server`. It unpacks the component once per task, opens it, links
 itself to the stream manager that the worker names, and then does nothing but: take a message, let
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import zmq
 
-from storm_py.components import unpack
+from storm_py.components import TaskObjects, unpack
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.instance_core import InstanceCore
 from storm_py.engine.port import Watch
@@ -54,7 +54,7 @@ class InstanceSpec:
     folder: str
     worker: int
     worker_incarnation: int
-    executor: int
+    instance: int
     incarnation: int
 
 
@@ -74,12 +74,12 @@ class Instance(Watch):
         self._channel = channel
         self._context: Context = zmq.Context.instance()
         addresses = folder.inlet_addresses(
-            f"i{spec.executor}", spec.worker_incarnation, spec.incarnation
+            f"i{spec.instance}", spec.worker_incarnation, spec.incarnation
         )
         self._inlet = Inlet(self._context, addresses[:1], addresses[1:], hwm=0)
         self._outlet: Outlet | None = None
         self._orders: deque[control.Control] = deque()
-        page = folder.page(spec.executor, spec.worker_incarnation, spec.incarnation)
+        page = folder.page(spec.instance, spec.worker_incarnation, spec.incarnation)
         self._page = PageWriter(page, spec.incarnation)
         self._wakeup, self._wakeup_write = os.pipe()
         for fd in (self._wakeup, self._wakeup_write):
@@ -90,13 +90,16 @@ class Instance(Watch):
         conf = plan.conf
         settings = Settings.of(conf, worker_port=6700 + spec.worker)
         self._spout_wait_secs = settings.spout_wait_secs
-        executor = plan.executor(spec.executor)
-        packed = folder.read_component(plan, executor.component_id)
-        component = plan.topology.components[executor.component_id]
-        objects = {task: unpack(component, packed) for task in executor.tasks}
+        members = plan.instances[spec.instance]
+        objects: dict[int, TaskObjects] = {}
+        for executor in members:
+            packed = folder.read_component(plan, executor.component_id)
+            component = plan.topology.components[executor.component_id]
+            objects |= {task: unpack(component, packed) for task in executor.tasks}
+        self._components = [executor.component_id for executor in members]
         self._core = InstanceCore(
             plan,
-            spec.executor,
+            spec.instance,
             spec.incarnation,
             {task: own.component for task, own in objects.items()},
             settings,
@@ -105,7 +108,7 @@ class Instance(Watch):
             self,
             {task: own.groupings for task, own in objects.items()},
         )
-        self._is_spout = component.kind == "spout"
+        self._is_spout = self._components[0] in plan.topology.spouts
         self._poller = zmq.Poller()
         self._poller_with_data = zmq.Poller()
         for source in (self._inlet.control, channel.socket, self._wakeup):
@@ -176,7 +179,7 @@ class Instance(Watch):
         """Tell the worker that all tasks have ended."""
         self._write_page()
         spec = self._spec
-        record = control.Ended(spec.executor, spec.incarnation, wave, failed)
+        record = control.Ended(spec.instance, spec.incarnation, wave, failed)
         self._channel.send(control.encode(record))
 
     # ---- the core's watch ----------------------------------------------------------------------
@@ -204,7 +207,7 @@ class Instance(Watch):
             control.encode(
                 control.Register(
                     "instance",
-                    spec.executor,
+                    spec.instance,
                     spec.incarnation,
                     os.getpid(),
                     inlet.data_addresses[0],
@@ -306,7 +309,7 @@ class Instance(Watch):
         if self._core.linked and not self._ready:
             self._ready = True
             spec = self._spec
-            self._channel.send(control.encode(control.Ready(spec.executor, spec.incarnation)))
+            self._channel.send(control.encode(control.Ready(spec.instance, spec.incarnation)))
 
     def _take_orders(self) -> None:
         while (message := self._channel.receive()) is not None:
@@ -339,7 +342,7 @@ class Instance(Watch):
             self._ready = False
 
     def _write_page(self) -> None:
-        self._page.write(self._core.statistics())
+        self._page.write([self._core.statistics(id_) for id_ in self._components])
 
     def give_up(self, error: UserError) -> None:
         """User code raised: send what was emitted before, tell the worker."""
@@ -355,11 +358,10 @@ def run_instance(spec: InstanceSpec) -> int:
     user = folder.read_user()
     sys.path.insert(0, user.sys_path)
     plan = folder.read_plan()
-    executor = plan.executor(spec.executor)
-    records = RecordQueue(f"{executor.component_id} (task {executor.tasks[0]})")
+    records = RecordQueue(plan.label(spec.instance))
     set_up_logging(records)
     address = folder.worker_address(spec.worker, spec.worker_incarnation)
-    channel = ChannelClient(zmq.Context.instance(), address, f"i{spec.executor}.{spec.incarnation}")
+    channel = ChannelClient(zmq.Context.instance(), address, f"i{spec.instance}.{spec.incarnation}")
     code = 1
     try:
         importlib.import_module(user.module)
@@ -370,8 +372,9 @@ def run_instance(spec: InstanceSpec) -> int:
         except UserError as error:
             instance.give_up(error)
     except Exception as error:  # noqa: BLE001 - the boundary of the process: told, then it ends
-        _LOG.exception("instance of executor %d failed", spec.executor)
-        failure = UserError(executor.component_id, executor.tasks[0], "start", error)
+        _LOG.exception("instance %d failed", spec.instance)
+        first = plan.executor(spec.instance)
+        failure = UserError(first.component_id, first.tasks[0], "start", error)
         channel.send(control.encode(failure.report(fatal=True)))
     for record in records.take():
         channel.send(control.encode(record))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,36 +19,45 @@ from typing import TypeAlias
 from storm_py.engine.statistics import InstanceStatistics
 from storm_py.engine.stuck import Activity
 
-#: incarnation, executed, emitted, transferred, acked, failed, queued, loops, busy since
-_LAYOUT = struct.Struct("<QQQQQQQQd")
+#: incarnation, loops, number of executors
+_LAYOUT = struct.Struct("<QQQ")
 _BUSY = struct.Struct("<d")
-_BUSY_AT = _LAYOUT.size - _BUSY.size
+_BUSY_AT = _LAYOUT.size
+#: executed, emitted, transferred, acked, failed, queued
+_COUNTERS = struct.Struct("<QQQQQQ")
+_COUNTERS_AT = 512
 #: number, method, task, source task, stream, first and last row, number
 _ACTIVITY = struct.Struct("<Q24sqq64sqqQ")
 _ACTIVITY_AT = 128
 _SIZE = 4096
+#: Executors of one instance that have room in a page: how long a fused chain may be.
+MOST_EXECUTORS = (_SIZE - _COUNTERS_AT) // _COUNTERS.size
 
 #: Executed, emitted, transferred, acked, failed.
 Totals: TypeAlias = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """One reading: counters since the start of incarnation `incarnation`, 0 for none yet.
+class Counters:
+    """Those of one executor since the start of its incarnation; `queued` is of this moment."""
 
-    `loops` counts rounds of the instance's loop; `busy_since` is the monotonic second in which user
-    code was entered, 0.0 while it is not in user code.
+    totals: Totals = (0, 0, 0, 0, 0)
+    queued: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One reading of what incarnation `incarnation` has written, 0 for none yet.
+
+    `loops` counts writings; `busy_since` is the monotonic second in which user code was entered,
+    0.0 while it is not in user code.
     """
 
     incarnation: int
-    executed: int
-    emitted: int
-    transferred: int
-    acked: int
-    failed: int
-    queued: int
     loops: int
     busy_since: float
+    #: by the order of the instance's executors, none before the first writing
+    counters: tuple[Counters, ...]
     #: What that user code is, None while it is in none.
     activity: Activity | None
 
@@ -64,23 +74,22 @@ class PageWriter:
         self._entries = 0
         self._busy_since = 0.0
 
-    def write(self, found: InstanceStatistics) -> None:
-        """Put the counters where the worker sees them; user code is not running."""
+    def write(self, found: Sequence[InstanceStatistics]) -> None:
+        """Put the counters of each executor where the worker sees them; no user code is running."""
         self._loops += 1
-        self._busy_since = 0.0
-        _LAYOUT.pack_into(
-            self._map,
-            0,
-            self._incarnation,
-            found.executed,
-            found.emitted,
-            found.transferred,
-            found.acked,
-            found.failed,
-            found.queued,
-            self._loops,
-            0.0,
-        )
+        for i, one in enumerate(found):
+            _COUNTERS.pack_into(
+                self._map,
+                _COUNTERS_AT + i * _COUNTERS.size,
+                one.executed,
+                one.emitted,
+                one.transferred,
+                one.acked,
+                one.failed,
+                one.queued,
+            )
+        _LAYOUT.pack_into(self._map, 0, self._incarnation, self._loops, len(found))
+        self.busy(0.0)
 
     def entered(
         self, now: float, what: str, task: int, source: int, stream: str, first: int, last: int
@@ -121,11 +130,13 @@ def read_page(path: Path) -> Page:
     except FileNotFoundError:
         data = b""
     data = data.ljust(_SIZE, b"\0")
-    fields = _LAYOUT.unpack_from(data)
-    incarnation, executed, emitted, transferred, acked, failed, queued, loops, since = fields
-    activity = _activity(data, since)
-    totals = executed, emitted, transferred, acked, failed
-    return Page(incarnation, *totals, queued, loops, since, activity)
+    incarnation, loops, executors = _LAYOUT.unpack_from(data)
+    (since,) = _BUSY.unpack_from(data, _BUSY_AT)
+    counters = []
+    for i in range(executors):
+        *totals, queued = _COUNTERS.unpack_from(data, _COUNTERS_AT + i * _COUNTERS.size)
+        counters.append(Counters(tuple(totals), queued))
+    return Page(incarnation, loops, since, tuple(counters), _activity(data, since))
 
 
 def _activity(data: bytes, since: float) -> Activity | None:

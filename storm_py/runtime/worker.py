@@ -1,6 +1,6 @@
 """Worker: `python -m storm_py.runtime.worker` - the parent of one slot's processes.
 
-Starts a fork server, a stream manager and, through the fork server, one instance per executor;
+Starts a fork server, a stream manager and, through the fork server, the instances of its executors;
 hosts their control channel; does what `WorkerCore` decides; reads statistics pages. It speaks to
 whoever runs it - `storm-py local` - over that one's channel, and dies with it.
 """
@@ -24,7 +24,7 @@ from urllib.parse import quote
 import zmq
 
 from storm_py.config import Config
-from storm_py.core.plan import ExecutorPlan
+from storm_py.core.plan import ExecutorPlan, PhysicalPlan
 from storm_py.engine import worker_core as core
 from storm_py.engine.stuck import StuckWatch
 from storm_py.transport.zeromq import ChannelClient, ChannelServer, Context
@@ -33,7 +33,7 @@ from storm_py.wire import control
 from .folder import RunFolder
 from .instance import InstanceSpec
 from .logs import last_words, set_up_logging
-from .page import Page, Totals, read_page
+from .page import Counters, Totals, read_page
 from .process import (
     describe_exit,
     die_with_parent,
@@ -47,8 +47,9 @@ REPORT_SECS = 0.25
 _LAST_REPORT_MS = 200
 
 
-def log_files(logs: Path, executor: ExecutorPlan) -> tuple[Path, Path]:
+def log_files(logs: Path, plan: PhysicalPlan, instance: int) -> tuple[Path, Path]:
     """Where an instance's standard output and its log go."""
+    executor = plan.executor(instance)
     port = str(6700 + executor.worker)
     # Cut, as a file's name may have 255 bytes; the task keeps it unique.
     name = f"{quote(executor.component_id, safe='')[:200]}-{executor.tasks[0]}"
@@ -64,8 +65,7 @@ class Worker:
         self._incarnation = incarnation
         self._logs = logs
         self._plan = folder.read_plan()
-        self._executors = {e.id: e for e in self._plan.on_worker(worker)}
-        self._core = core.WorkerCore(worker, incarnation, self._executors)
+        self._core = core.WorkerCore(worker, incarnation, self._plan.instances_on(worker))
         limit_secs: Any = self._plan.conf[Config.STORM_PY_STUCK_SECS]
         self._stuck = StuckWatch(self._plan.task_to_component, limit_secs)
         context: Context = zmq.Context.instance()
@@ -79,9 +79,9 @@ class Worker:
         self._news = b""
         #: by executor, the totals of its incarnations that are dead
         self._gone: dict[int, Totals] = {}
-        for executor in self._executors:
-            for path in folder.pages(executor):  # of instances of earlier starts of this worker
-                self._bank(executor, path)
+        for instance in self._plan.instances_on(worker):
+            for path in folder.pages(instance):  # of earlier starts of this worker
+                self._bank(instance, path)
         self._queued: dict[int, int] = {}
         self._left = False
         self._poller = zmq.Poller()
@@ -180,7 +180,7 @@ class Worker:
             news = json.loads(line)
             # What it sent before it died must be heard before its death.
             self._take_messages()
-            self._died(news["executor"], news["incarnation"], news["reason"], time.monotonic())
+            self._died(news["instance"], news["incarnation"], news["reason"], time.monotonic())
 
     def _died(self, executor: int, incarnation: int, reason: str, now: float) -> None:
         if executor:
@@ -221,15 +221,15 @@ class Worker:
                     self._left = True
 
     def _cannot_start(self, executor: int, reason: str) -> control.ErrorReport:
-        plan = self._executors[executor]
+        plan = self._plan.executor(executor)
         message = f"died {core.STILLBORN} times before it was up, last: {reason}"
-        log = log_files(self._logs, plan)[1]
+        log = log_files(self._logs, self._plan, executor)[1]
         return control.ErrorReport(
             plan.component_id, plan.tasks[0], "start", message, last_words(log), True
         )
 
     def _start_instance(self, executor: int, incarnation: int) -> None:
-        out, err = log_files(self._logs, self._executors[executor])
+        out, err = log_files(self._logs, self._plan, executor)
         out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         spec = InstanceSpec(
             str(self._folder.path), self._worker, self._incarnation, executor, incarnation
@@ -275,42 +275,50 @@ class Worker:
 
     # ---- statistics ----------------------------------------------------------------------------
 
-    def _page(self, executor: int, incarnation: int) -> Path:
-        return self._folder.page(executor, self._incarnation, incarnation)
+    def _page(self, instance: int, incarnation: int) -> Path:
+        return self._folder.page(instance, self._incarnation, incarnation)
 
-    def _bank(self, executor: int, path: Path) -> None:
+    def _bank(self, instance: int, path: Path) -> None:
         """An instance died: keep what it had counted."""
-        self._gone[executor] = self._totals(executor, read_page(path))
+        page = read_page(path)
+        for executor, counters in zip(self._plan.instances[instance], page.counters, strict=False):
+            self._gone[executor.id] = self._totals(executor.id, counters)
 
-    def _totals(self, executor: int, page: Page) -> Totals:
-        executed, emitted, transferred, acked, failed = self._gone.get(executor, (0, 0, 0, 0, 0))
+    def _totals(self, executor: int, counters: Counters) -> Totals:
+        executed, emitted, transferred, acked, failed = counters.totals
+        before = self._gone.get(executor, Counters().totals)
         return (
-            executed + page.executed,
-            emitted + page.emitted,
-            transferred + page.transferred,
-            acked + page.acked,
-            failed + page.failed,
+            before[0] + executed,
+            before[1] + emitted,
+            before[2] + transferred,
+            before[3] + acked,
+            before[4] + failed,
         )
 
     def _report(self) -> None:
-        for executor, plan in self._executors.items():
-            page = read_page(self._page(executor, self._instances.get(executor, 0)))
-            warning = self._stuck.look(executor, page.activity, time.monotonic())
+        for instance in self._plan.instances_on(self._worker):
+            page = read_page(self._page(instance, self._instances.get(instance, 0)))
+            warning = self._stuck.look(instance, page.activity, time.monotonic())
             if warning is not None:
                 source = f"worker {self._worker}"
                 self._parent.send(
                     control.encode(control.LogRecord(logging.WARNING, source, warning))
                 )
+            for i, executor in enumerate(self._plan.instances[instance]):
+                counters = page.counters[i] if page.counters else Counters()
+                self._report_executor(executor, page.incarnation, counters)
+
+    def _report_executor(
+        self, executor: ExecutorPlan, incarnation: int, counters: Counters
+    ) -> None:
+        if executor.id == executor.instance:
             # Rows in an instance are outstanding for its stream manager as well: count them once.
-            queued = sum(self._queued.get(task, 0) for task in plan.tasks)
-            record = control.ExecutorStats(
-                executor,
-                page.incarnation,
-                *self._totals(executor, page),
-                queued,
-                0,
-            )
-            self._parent.send(control.encode(record))
+            queued = sum(self._queued.get(task, 0) for task in executor.tasks)
+        else:
+            queued = counters.queued
+        totals = self._totals(executor.id, counters)
+        record = control.ExecutorStats(executor.id, incarnation, *totals, queued, 0)
+        self._parent.send(control.encode(record))
 
 
 def main() -> None:

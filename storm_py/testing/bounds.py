@@ -52,7 +52,7 @@ class Bounds:
         instances = {p.executor: p for p in processes if isinstance(p, Instance)}
         managers = [p for p in processes if isinstance(p, Manager)]
         if (
-            len(instances) < len(self._plan.executors)
+            len(instances) < len(self._plan.instances)
             or len(managers) < len(self._plan.workers)
             or self._network.busy(Kind.CONTROL)
             or not all(instance.core.linked for instance in instances.values())
@@ -70,29 +70,31 @@ class Bounds:
             for task in queues
             if f"s{self._plan.worker_of(task)}" in manager.congested
         }
-        for executor in self._plan.executors:
-            me = executor.component_id
-            heeded = {
-                task
-                for task in self._plan.receivers(me, executor.worker)
-                if not self._plan.in_cycle(me, self._plan.task_to_component[task])
-                and not self._plan.task_to_component[task].startswith(RESERVED_PREFIX)
-            }
+        for number, instance in instances.items():
+            me, worker = self._plan.label(number), self._plan.executor(number).worker
+            heeded = self._heeded(number)
             congested = sorted(
-                task
-                for task in heeded
-                if queues[task].pressured or (executor.worker, task) in out_of_reach
+                task for task in heeded if queues[task].pressured or (worker, task) in out_of_reach
             )
-            instance = instances[executor.id]
             if congested and not instance.core.paused:
-                yield f"{instance} of {me!r} goes on; the congested tasks it sends to: {congested}"
+                yield f"{instance} of {me} goes on; the congested tasks it sends to: {congested}"
             limited = any(queues[task].limited for task in heeded)
             if instance.core.paused and not congested and not limited:
-                yield f"{instance} of {me!r} is paused, though nothing it sends to is congested"
+                yield f"{instance} of {me} is paused, though nothing it sends to is congested"
+
+    def _heeded(self, instance: int) -> set[int]:
+        """The tasks whose pressure an instance heeds."""
+        return {
+            task
+            for executor in self._plan.instances[instance]
+            for task in self._plan.receivers(executor)
+            if not (consumer := self._plan.task_to_component[task]).startswith(RESERVED_PREFIX)
+            and not self._plan.in_cycle(executor.component_id, consumer)
+        }
 
     def _linked(self, manager: Manager) -> bool:
         others = [f"s{worker}" for worker in self._plan.workers if worker != manager.worker.number]
-        mine = [f"i{executor.id}" for executor in self._plan.on_worker(manager.worker.number)]
+        mine = [f"i{id_}" for id_ in self._plan.instances_on(manager.worker.number)]
         return manager.core.linked([*others, *mine])
 
     def rest(self) -> Iterator[str]:

@@ -283,7 +283,8 @@ class TopologyDriver(Outcome):
     def unended(self) -> list[str]:
         """The components of which a task has not ended yet."""
         cores = self._worker.cores.items()
-        found = {core.component_id for peer, core in cores if peer not in self._worker.ended}
+        unended = [core for peer, core in cores if peer not in self._worker.ended]
+        found = {task.component_id for core in unended for task in core.tasks}
         return [id for id in self.plan.topology.components if id in found]
 
     def figures(self) -> tuple[ComponentFigures, ...]:
@@ -303,8 +304,7 @@ class TopologyDriver(Outcome):
             raise RuntimeError(f"{what} after the driver was closed; make a new TopologyDriver")
 
     def _peer(self, task: int) -> str:
-        [executor] = [e for e in self.plan.executors if task in e.tasks]
-        return instance_peer(executor.id)
+        return instance_peer(self.plan.executor_of(task).instance)
 
     def _spout_tasks(self, component: str) -> Iterator[SpoutTask]:
         for task in self._tasks(component, None, "spout"):

@@ -28,12 +28,11 @@ class Instance(Linked):
         super().__init__(stage, f"i{executor}", worker, executor)
         self.incarnation = incarnation
         plan = stage.plan
-        executor_plan = plan.executor(executor)
-        self.is_spout = plan.topology.components[executor_plan.component_id].kind == "spout"
+        self.is_spout = plan.executor(executor).component_id in plan.topology.spouts
         self._settings = Settings.of(plan.conf, 6700 + worker.number)
         self._ready = False
         self._orders: deque[control.Control] = deque()
-        self.objects = {task: stage.component(task, self) for task in executor_plan.tasks}
+        self.objects = {task: stage.component(task, self) for task in plan.tasks_in(executor)}
         port = _Port(self)
         self.core = InstanceCore(
             plan,
@@ -44,7 +43,7 @@ class Instance(Linked):
             port,
             self.network.rng,
             port,
-            groupings={task: stage.groupings(task) for task in executor_plan.tasks},
+            groupings={task: stage.groupings(task) for task in plan.tasks_in(executor)},
         )
         self.guarded(self._open)
 

@@ -29,8 +29,7 @@ class Worker(Parent):
         self.stage = stage
         self.number = number
         self.incarnation = incarnation
-        executors = [executor.id for executor in stage.plan.on_worker(number)]
-        self.core = WorkerCore(number, incarnation, executors)
+        self.core = WorkerCore(number, incarnation, stage.plan.instances_on(number))
         self.children: dict[str, Linked] = {}
         self.known = set()
         self._channels: dict[str, Link] = {}

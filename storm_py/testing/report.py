@@ -42,8 +42,9 @@ def state_of(network: Network) -> Iterator[str]:
         if isinstance(process, Instance):
             core = process.core
             found = core.statistics()
+            names = " + ".join(dict.fromkeys(task.component_id for task in core.tasks))
             yield (
-                f"  {process} {core.component_id}: linked={core.linked} paused={core.paused} "
+                f"  {process} {names}: linked={core.linked} paused={core.paused} "
                 f"queued={found.queued} waves={[(t.task, t.wave, t.ended) for t in core.tasks]}"
                 f"{'' if process.blocked is None else ', a send waits'}"
             )

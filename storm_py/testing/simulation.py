@@ -317,7 +317,7 @@ class Simulation:
         return (
             bool(network.busy(*Kind) or network.runnable())
             or any(manager.kept for manager in managers)
-            or len(instances) < len(self.plan.executors)
+            or len(instances) < len(self.plan.instances)
             or not all(instance.core.linked for instance in instances)
         )
 

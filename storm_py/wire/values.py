@@ -303,6 +303,11 @@ class Codec:
             ) from error
         return unpacked
 
+    def unpack_row(self, row: bytes) -> list[object]:
+        """One row, as `packer` packed it."""
+        (found,) = self.unpack_rows(b"\x91" + row)
+        return found
+
     def _hook(self, deeper: _Hook | None) -> _Hook:
         """What reads the extension values at one depth; `deeper` reads those inside of them."""
         nesting = {} if deeper is None else _NESTED

@@ -168,17 +168,17 @@ class TestAnchorList:
 class TestTake:
     def test_records_go_to_the_worker_of_their_spout(self) -> None:
         acks = Acks(Edges())
-        mine, yours, lost = root_of(3), root_of(5), root_of(9)
+        mine, older, yours, lost = root_of(3), root_of(3, 2), root_of(5), root_of(9)
         acks.init_roots += [mine]
         acks.init_values += [1]
-        for root in (yours, mine, lost):
+        for root in (yours, older, mine, lost):
             acks.ack(tracked(root, 7))
         acks.fail(tracked(yours, 1))
         acks.fail(tracked(lost, 1))
         acks.reset_timeout(tracked(mine, 1))
         found = dict(acks.take({3: 0, 5: 1}.get))
         assert found == {
-            3: AckRecords([mine], [1], [mine], [7], [], [mine]),
+            3: AckRecords([mine], [1 ^ 7], [older], [7], [], [mine]),
             5: AckRecords([], [], [yours], [7], [yours], []),
         }
         assert not acks

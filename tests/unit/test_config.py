@@ -30,6 +30,7 @@ EXPECTED_DEFAULTS: dict[str, object] = {
     "topology.tasks": None,
     "topology.max.task.parallelism": None,
     "topology.debug": False,
+    "topology.testing.always.try.serialize": False,
     "topology.acker.executors": None,
     "topology.max.spout.pending": None,
     "topology.message.timeout.secs": 30,
@@ -39,6 +40,7 @@ EXPECTED_DEFAULTS: dict[str, object] = {
     "topology.builtin.metrics.bucket.size.secs": 60,
     "topology.error.throttle.interval.secs": 10,
     "topology.max.error.report.per.interval": 5,
+    "storm_py.fuse": True,
     "storm_py.batch.rows": 256,
     "storm_py.batch.bytes": 65536,
     "storm_py.batch.delay.ms": 2,
@@ -68,7 +70,6 @@ STORMS_OTHER_KEYS = """
     topology.scheduler.strategy topology.shellbolt.max.pending topology.spout.recvq.skips
     topology.spout.wait.strategy topology.state.checkpoint.interval.ms topology.state.provider
     topology.stats.sample.rate topology.subprocess.timeout.secs
-    topology.testing.always.try.serialize
     topology.transfer.batch.size topology.transfer.buffer.size topology.users
     topology.worker.childopts topology.worker.max.heap.size.mb
     topology.worker.shared.thread.pool.size
@@ -187,7 +188,7 @@ def test_bad_values(name: str, value: object, expected: str) -> None:
         ("storm_py.batch.row", "did you mean 'storm_py.batch.rows'?"),
         ("storm_py.Batch.Rows", "did you mean 'storm_py.batch.rows'?"),
         ("storm_py.spout.wait", "did you mean 'storm_py.spout.wait.ms'?"),
-        ("storm_py.zzzzzzzzzzzzzzzzzzzz", "keys: storm_py.batch.rows, "),
+        ("storm_py.zzzzzzzzzzzzzzzzzzzz", "keys: storm_py.fuse, "),
         ("topology.worker", "did you mean 'topology.workers'?"),
         ("topology.max.spout.pendng", "did you mean 'topology.max.spout.pending'?"),
         ("topology.message.timeout.sec", "did you mean 'topology.message.timeout.secs'?"),

@@ -78,8 +78,8 @@ def test_it_emits_what_the_router_says(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keyed, "CACHE_KEYS", cache_keys)
         producer = Producer(plan, style, rows=rows, nbytes=64)
-        worker = plan.worker_of(producer.task)
-        targets = plan.targets("source", worker, scatters(plan, "source"))
+        executor = plan.executor_of(producer.task)
+        targets = plan.targets("source", executor, scatters(plan, "source"))
         router = Router(targets, key_groups(plan), task=producer.task)
         expected: Received = {}
         names = list(producer.streams)

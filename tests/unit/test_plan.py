@@ -142,11 +142,11 @@ WORDS = plan_of(
 class TestExample:
     def test_executors(self) -> None:
         assert WORDS.executors == (
-            ExecutorPlan(1, "count", (1, 2), 0),
-            ExecutorPlan(2, "count", (3,), 1),
-            ExecutorPlan(3, "show", (4,), 0),
-            ExecutorPlan(4, "words", (5,), 1),
-            ExecutorPlan(5, "words", (6,), 0),
+            ExecutorPlan(1, "count", (1, 2), 0, 1),
+            ExecutorPlan(2, "count", (3,), 1, 2),
+            ExecutorPlan(3, "show", (4,), 0, 3),
+            ExecutorPlan(4, "words", (5,), 1, 4),
+            ExecutorPlan(5, "words", (6,), 0, 5),
         )
         assert WORDS.workers == (0, 1)
         assert [executor.id for executor in WORDS.on_worker(1)] == [2, 4]
@@ -169,12 +169,14 @@ class TestExample:
 
     def test_receivers(self) -> None:
         """Where the grouping is local and a consumer is near, that one only."""
-        assert WORDS.receivers("words", 0) == WORDS.receivers("words", 1) == {1, 2, 3, 4}
+        words = [e for e in WORDS.executors if e.component_id == "words"]
+        assert [WORDS.receivers(e) for e in words] == [{1, 2, 3, 4}] * 2
         near = plan_of(
             spout("words", "word", tasks=3), bolt("count", {"words": LOCAL}, tasks=2), workers=3
         )
-        assert [near.receivers("words", worker) for worker in near.workers] == [{1}, {2}, {1, 2}]
-        assert near.receivers("count", 0) == frozenset()
+        words = [e for e in near.executors if e.component_id == "words"]
+        assert [near.receivers(e) for e in words] == [{1, 2}, {1}, {2}]
+        assert near.receivers(near.executors[0]) == frozenset()
 
     def test_components_hold_no_object(self) -> None:
         topology = WORDS.topology
@@ -192,7 +194,7 @@ class TestExample:
     def test_the_file_is_for_humans_too(self) -> None:
         plain = json.loads(dump_plan(WORDS))
         assert plain["format"] == 1
-        assert plain["executors"][0] == [1, "count", [1, 2], 0]
+        assert plain["executors"][0] == [1, "count", [1, 2], 0, 1]
 
     @pytest.mark.parametrize("executor", [0, -1, 6])
     def test_there_is_no_such_executor(self, executor: int) -> None:

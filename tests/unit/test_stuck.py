@@ -9,7 +9,7 @@ import pytest
 
 from storm_py.engine.statistics import InstanceStatistics
 from storm_py.engine.stuck import Activity, StuckWatch
-from storm_py.runtime.page import PageWriter, read_page
+from storm_py.runtime.page import Counters, PageWriter, read_page
 from tests.builders import End, bolt, plan_of, rows, spout
 from tests.instance import Instance, ScriptedBolt, ScriptedSpout, nothing
 
@@ -67,17 +67,17 @@ class TestWatch:
 class TestPage:
     def test_nothing_written_is_nothing_done(self, tmp_path: Path) -> None:
         found = read_page(tmp_path / "none")
-        assert (found.executed, found.busy_since, found.activity) == (0, 0.0, None)
+        assert (found.counters, found.busy_since, found.activity) == ((), 0.0, None)
 
     def test_counters_and_activity_side_by_side(self, tmp_path: Path) -> None:
         page = PageWriter(tmp_path / "page", 7)
         page.entered(100.0, "execute", 5, 3, "default", 12, 40)
         assert read_page(tmp_path / "page").activity == EXECUTING
-        page.write(InstanceStatistics(1, 2, 3, queued=4, acked=5, failed=6))
+        one = InstanceStatistics(1, 2, 3, queued=4, acked=5, failed=6)
+        page.write([one, InstanceStatistics(7, 8, 9, queued=10)])
         found = read_page(tmp_path / "page")
-        assert (found.incarnation, found.executed, found.emitted) == (7, 1, 2)
-        assert (found.transferred, found.queued, found.loops) == (3, 4, 1)
-        assert (found.acked, found.failed) == (5, 6)
+        assert (found.incarnation, found.loops) == (7, 1)
+        assert found.counters == (Counters((1, 2, 3, 5, 6), 4), Counters((7, 8, 9, 0, 0), 10))
         assert (found.busy_since, found.activity) == (0.0, None)
 
     def test_a_wait_that_is_not_the_users_does_not_count(self, tmp_path: Path) -> None:
