@@ -37,7 +37,7 @@ test-slow: $(VENV)/.test  ## the slow tests: long runs, many seeds
 	    echo 'no slow tests were selected: nothing to run'; }  # 5 is how pytest says so
 
 bench-quick: $(VENV)/.run  ## word count throughput in less than a minute; options in ARGS
-	$(VENV)/bin/python benchmarks/quick.py $(ARGS)
+	$(VENV)/bin/python -m benchmarks.quick $(ARGS)
 
 venv: $(VENV)/.dev  ## only set up the environment, with everything for development
 

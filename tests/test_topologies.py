@@ -127,6 +127,6 @@ def test_the_program_in_the_readme_runs_as_it_stands(tmp_path: Path) -> None:
 
 
 def test_the_benchmark_topology_checks_its_counts(tmp_path: Path) -> None:
-    done = local("benchmarks/sentences.py", "--", "1000")
+    done = local("benchmarks.sentences", "--", "1000")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["words"] == 7500
