@@ -13,6 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 PERCENTILES = (50, 90, 99, 99.9)
 MICROS = 10
 """Microseconds per step of a histogram of latencies."""
+WARM_UP = 1 / 3
+"""Share of the words that counts as warm-up where a contender has one."""
+
+Marks = Sequence[tuple[float, int]]
+"""When a task had counted how many words in all, in order; seconds since the Unix epoch."""
 
 
 def spread(figures: Sequence[float]) -> dict[str, float]:
@@ -50,3 +55,23 @@ def percentiles(found: Mapping[int, int]) -> dict[str, float]:
         while wanted and seen >= wanted[0][1]:
             result[wanted.pop(0)[0]] = round(step * MICROS / 1000, 3)
     return result
+
+
+def warm_rate(tasks: Sequence[Marks], words: int) -> tuple[float, float, float]:
+    """Words per second behind the warm-up, of all tasks together, and from when to when."""
+    steps = []
+    for marks in tasks:
+        before = 0
+        for at, done in marks:
+            if done > before:  # a task's last mark may be of the end of its input, with no words
+                steps.append((at, done - before))
+            before = done
+    steps.sort()
+    began, total = steps[0]
+    skipped = total
+    for at, some in steps[1:]:
+        total += some
+        if total <= words * WARM_UP:
+            began, skipped = at, total
+    ended = steps[-1][0]
+    return (words - skipped) / (ended - began), began, ended

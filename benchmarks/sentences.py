@@ -6,7 +6,7 @@ to the moment the last count bolt has its last word, taken in those processes, w
 
 `--acked` emits with message ids. `--rate` paces the spout, and words carry the time of their
 sentence's emit: the line then has percentiles of the time from there to the count bolt.
-`--idle` never emits, and never ends. Run it from the top of the repository, as
+`--idle` never emits, never ends and reports nothing. Run it from the top of the repository, as
 `storm-py local benchmarks.sentences -- ...`.
 """
 
@@ -272,6 +272,8 @@ def topology(args: list[str]) -> TopologyBuilder:
     builder.set_spout("sentence", spout)
     builder.set_bolt("split", split, options.splits).shuffle_grouping("sentence")
     builder.set_bolt("count", count, options.counts).fields_grouping("split", ["word"])
+    if options.idle:
+        return builder  # there will be nothing to report
     report = builder.set_bolt("report", ReportBolt(sentences))
     for component in ("sentence", "split", "count"):
         report.global_grouping(component, "report")

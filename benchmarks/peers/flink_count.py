@@ -27,11 +27,10 @@ from pyflink.datastream.functions import KeyedProcessFunction, RuntimeContext
 from pyflink.datastream.state import ValueStateDescriptor
 from pyflink.java_gateway import get_gateway
 
+from benchmarks.figures import warm_rate
 from benchmarks.text import SENTENCES, check_counts
 
 MARK_WORDS = 500
-SKIPPED = 1 / 3
-"""Share of the words that counts as warm-up."""
 
 
 class Count(KeyedProcessFunction):  # type: ignore[misc]  # the peer ships no types
@@ -59,26 +58,6 @@ class Count(KeyedProcessFunction):  # type: ignore[misc]  # the peer ships no ty
         self.marks.append((time.time(), self.done))
         report = {"counts": self.counts, "marks": self.marks, "pid": os.getpid()}
         Path(self.folder, uuid.uuid4().hex).write_text(json.dumps(report))
-
-
-def warm_rate(marks: list[list[tuple[float, int]]], words: int) -> tuple[float, float, float]:
-    """Words per second behind the warm-up of all tasks together, and from when to when."""
-    steps = []
-    for task in marks:
-        before = 0
-        for at, done in task:
-            steps.append((at, done - before))
-            before = done
-    steps.sort()
-    total = 0
-    began, skipped = steps[0]
-    for at, some in steps:
-        total += some
-        if total <= words * SKIPPED:
-            began, skipped = at, total
-    # The last mark of a task is left when its input is over, which is no work of words.
-    ended = max(at for at, some in steps if some)
-    return (words - skipped) / (ended - began), began, ended
 
 
 def run(sentences: int, mode: str, folder: str) -> float:

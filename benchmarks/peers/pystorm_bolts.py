@@ -155,7 +155,13 @@ def main() -> None:
     split = run("split", options.sentences, lambda rows: Counter(word for word, _ in rows))
     count = run("count", options.sentences, lambda rows: dict(map(tuple, rows)))
     bound = options.cores / (split["cpu_us"] + count["cpu_us"]) * 1e6
-    figures = {"words_s": round(bound), "cores": options.cores, "split": split, "count": count}
+    figures = {
+        "words_s": round(bound),
+        "cores": options.cores,
+        "split": split,
+        "count": count,
+        "pids": {"split": [split["pid"]], "count": [count["pid"]]},
+    }
     print(json.dumps(figures))
 
 

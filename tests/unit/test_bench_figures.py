@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.figures import histogram, percentiles, ratios, rounded, spread
+from benchmarks.figures import histogram, percentiles, ratios, rounded, spread, warm_rate
 from benchmarks.processes import Life, Need, Sample, needs, role_of
 from benchmarks.text import WrongCounts, check_counts, expected_counts
 
@@ -114,3 +114,20 @@ class TestNeeds:
 
     def test_processes_that_were_gone_at_once_do_not_count(self) -> None:
         assert needs([life(1, 0, 1, pss=0)], {}) == {}
+
+
+class TestWarmRate:
+    def test_the_first_third_is_warm_up(self) -> None:
+        """Slow at first: 300 words in 10 s, then 600 in 2 s."""
+        marks = [(0.0, 1), (10.0, 300), (11.0, 600), (12.0, 900)]
+        assert warm_rate([marks], 900) == (300, 10.0, 12.0)
+
+    def test_tasks_are_added_up(self) -> None:
+        """Together they have a third of all words at 4."""
+        one = [(2.0, 100), (4.0, 200), (6.0, 300)]
+        other = [(3.0, 100), (5.0, 400), (7.0, 600)]
+        assert warm_rate([one, other], 900) == (600 / 3, 4.0, 7.0)
+
+    def test_a_mark_without_words_does_not_count(self) -> None:
+        marks = [(0.0, 1), (10.0, 300), (12.0, 900), (99.0, 900)]
+        assert warm_rate([marks], 900) == (300, 10.0, 12.0)
