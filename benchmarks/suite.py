@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -103,6 +104,8 @@ def main() -> None:
     """Run the parts and leave what they found."""
     parser = arguments()
     given = parser.parse_args()
+    # So that what runs is ended as by Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if given.yardstick:
         try:
             yardstick(given.yardstick, WordCount())

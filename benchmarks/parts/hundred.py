@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from benchmarks.bench import (
     Contender,
@@ -18,12 +16,15 @@ from benchmarks.bench import (
 )
 from benchmarks.commands import storm_py
 from benchmarks.figures import ratios
+from benchmarks.measuring import RunFailed
 from benchmarks.parts.throughput import MIB
 
 FEW = "4 instances"
 MANY = "100 instances"
 SHAPES = {FEW: (1, 2), MANY: (33, 66)}
 """Split and count bolts beside one spout; one more instance only reports at the end."""
+SHARE = {FEW: 2, MANY: 20}
+"""What the sentences are divided by, so that both last for seconds."""
 INSTANCES = ("spout", "split", "count", "report")
 
 
@@ -31,25 +32,16 @@ def run(options: Options) -> Part:
     """Both sizes in turn, then the large one under observation."""
     with tempfile.TemporaryDirectory() as folder:
         contenders = [sized(options, name, Path(folder)) for name in SHAPES]
-        words_s: dict[str, list[float]] = {name: [] for name in SHAPES}
-        start: dict[str, list[float]] = {name: [] for name in SHAPES}
-        failed: dict[str, str] = {}
-        for _ in range(options.pairs):
-            found, failed = in_turn(contenders, 1)
-            if failed:
-                break
-            for name, runs in found.items():
-                words_s[name].append(runs[0]["words_s"])
-                result = json.loads((Path(folder) / name).read_text())
-                start[name].append(result["start_secs"])
-        data: dict[str, Any] = {"not_run": failed}
+        found, failed = in_turn(contenders, options.pairs)
         if failed:
-            return Part(data, [])
+            raise RunFailed("\n".join(failed.values()))
         _, needed = observed(contenders[1])
+    words_s = {name: [one["words_s"] for one in runs] for name, runs in found.items()}
+    start = {name: [one["run"]["start_secs"] for one in runs] for name, runs in found.items()}
     pss = [need for role, need in needed.items() if role in INSTANCES]
     each = sum(need.pss_bytes for need in pss) / sum(need.processes for need in pss) / MIB
     ratio = ratios(words_s[MANY], words_s[FEW])
-    data |= {
+    data = {
         "words_s": spreads(words_s),
         "start_secs": spreads(start),
         f"{MANY} / {FEW}": ratio,
@@ -65,6 +57,7 @@ def run(options: Options) -> Part:
 def sized(options: Options, name: str, folder: Path) -> Contender:
     """A word count of so many instances, that leaves its result in a file of that name."""
     splits, counts = SHAPES[name]
-    sentences = options.sentences // 2
+    sentences = options.sentences // SHARE[name]
     count = options.word_count(acks=True, splits=splits, counts=counts, sentences=sentences)
-    return Contender(name, storm_py(count, "--json", str(folder / name)))
+    result = folder / name
+    return Contender(name, storm_py(count, "--json", str(result)), result=result)

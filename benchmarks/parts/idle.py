@@ -21,7 +21,7 @@ def run(options: Options) -> Part:
     say(f"idle for {secs} s")
     sampler = Sampler()
     command = storm_py(
-        options.word_count(), "--ttl", str(secs + SETTLE_SECS), "--json", "-", idle=True
+        options.word_count(acks=True), "--ttl", str(secs + SETTLE_SECS), "--json", "-", idle=True
     )
     # The first process is there before the first sample; the run takes its end from this.
     started = time.time()

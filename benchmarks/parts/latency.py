@@ -56,9 +56,10 @@ def paced(options: Options, rate: int, secs: int) -> tuple[list[Contender], list
     for acks in (False, True):
         count = options.word_count(sentences=rate * secs, rate=float(rate), acks=acks)
         mode = "on" if acks else "off"
-        contenders.append(Contender(f"storm-py, acks {mode}", storm_py(count)))
+        prints = ("lat_ms",)
+        contenders.append(Contender(f"storm-py, acks {mode}", storm_py(count), prints=prints))
         command = options.yardstick_command(count)
         if command is not None:
-            contenders.append(Contender(f"yardstick, acks {mode}", command))
+            contenders.append(Contender(f"yardstick, acks {mode}", command, prints=prints))
             pairs.append((f"storm-py, acks {mode}", f"yardstick, acks {mode}"))
     return contenders, pairs

@@ -53,6 +53,32 @@ class TestRounds:
         assert Contender("loop", sentences=10).run()["words"] == 75
 
 
+class TestFigures:
+    """What a contender must print; the command is replaced by what it would print."""
+
+    def given(self, figures: Figures, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("benchmarks.bench.run", lambda *args, **more: dict(figures))
+
+    def test_a_file_about_the_run_is_taken_in(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "result").write_text('{"start_secs": 1.5}')
+        self.given({"words_s": 5}, monkeypatch)
+        figures = Contender("a", ["command"], result=tmp_path / "result").run()
+        assert figures == {"words_s": 5, "run": {"start_secs": 1.5}}
+
+    @pytest.mark.parametrize(
+        ("figures", "missing"), [({}, "words_s, lat_ms"), ({"words_s": 5}, "lat_ms")]
+    )
+    def test_missing_figures_are_a_failure_that_names_them(
+        self, figures: Figures, missing: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.given(figures, monkeypatch)
+        with pytest.raises(RunFailed) as raised:
+            Contender("a", ["command"], prints=("lat_ms",)).run()
+        assert str(raised.value) == f"a printed no {missing}, only {figures}"
+
+
 class TestTables:
     @pytest.mark.parametrize(
         ("figure", "shown"), [(1234567, "1,234,567"), (999.9, "999.9"), (0.54321, "0.5432")]
