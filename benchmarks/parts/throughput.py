@@ -44,9 +44,10 @@ def run(options: Options) -> Part:
         "not_run": refused,
     }
     first = spread_table(f"words/s, {options.pairs} interleaved rounds", words_s)
-    absent = [[name, "not run", "", why] for name, why in refused.items()]
+    absent = [[name, "not run", "", ""] for name in refused]
+    note = "; ".join(f"{name} is not run: {why}" for name, why in refused.items())
     tables = [
-        Table(first.title, first.head, [*first.rows, *absent]),
+        Table(first.title, first.head, [*first.rows, *absent], note),
         Table(
             "ratios within rounds",
             ("", "median", "min", "max"),
