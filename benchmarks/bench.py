@@ -95,18 +95,20 @@ def say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
-def in_turn(contenders: Sequence[Contender], rounds: int) -> tuple[dict[str, list[Figures]], Any]:
+def in_turn(
+    contenders: Sequence[Contender], rounds: int
+) -> tuple[dict[str, list[Figures]], dict[str, str]]:
     """Let every contender run once per round: what each gave, and who failed, with the reason.
 
     Who fails once is out, so that ratios are between runs of the same rounds.
     """
     found: dict[str, list[Figures]] = {each.name: [] for each in contenders}
     failed: dict[str, str] = {}
-    for number in range(1, rounds + 1):
+    for turn in range(1, rounds + 1):
         for each in contenders:
             if each.name in failed:
                 continue
-            say(f"round {number} of {rounds}: {each.name}")
+            say(f"round {turn} of {rounds}: {each.name}")
             try:
                 found[each.name].append(each.run())
             except RunFailed as error:

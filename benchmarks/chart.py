@@ -15,6 +15,10 @@ ROW = 30
 LEFT = 250
 RIGHT = 120
 TOP = 48
+AXIS = 120
+"""Where the vertical axis of lines stands."""
+LEGEND = 200
+"""From one curve's name to the next."""
 FONT = 'font-family="sans-serif" font-size="13" fill="#222"'
 OURS, OTHERS, RANGE = "#2563a8", "#9aa5b1", "#222"
 COLOURS = ("#2563a8", "#c2571a", "#3b7d3b", "#7a4fa0")
@@ -53,10 +57,10 @@ def lines(
     low_y, high_y = height - 60, TOP + 24
     figures = [each for curve in curves.values() for each in curve if each > 0]
     least, most = decades(figures)
-    step = (WIDTH - 120 - RIGHT) / max(1, len(labels) - 1)
+    step = (WIDTH - AXIS - RIGHT) / max(1, len(labels) - 1)
 
     def x_of(i: int) -> float:
-        return 120 + i * step
+        return AXIS + i * step
 
     def y_of(figure: float) -> float:
         return low_y - (math.log10(figure) - least) / (most - least) * (low_y - high_y)
@@ -64,19 +68,21 @@ def lines(
     parts = []
     for decade in range(least, most + 1):
         y = y_of(10.0**decade)
-        parts += [line(120, y, WIDTH - RIGHT, y, "#ddd"), text(112, y + 4, si(10.0**decade), "end")]
+        parts += [
+            line(AXIS, y, WIDTH - RIGHT, y, "#ddd"),
+            text(AXIS - 8, y + 4, si(10.0**decade), "end"),
+        ]
     parts += [text(x_of(i), low_y + 20, label, "middle") for i, label in enumerate(labels)]
-    parts.append(text((WIDTH - RIGHT + 120) / 2, height - 14, across, "middle"))
+    parts.append(text((WIDTH - RIGHT + AXIS) / 2, height - 14, across, "middle"))
     for number, (name, curve) in enumerate(curves.items()):
-        colour = COLOURS[number % len(COLOURS)]
+        colour, x = COLOURS[number % len(COLOURS)], AXIS + number * LEGEND
         points = " ".join(
             f"{x_of(i):.1f},{y_of(figure):.1f}" for i, figure in enumerate(curve) if figure > 0
         )
         parts += [
             f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>',
-            f'<rect x="{120 + number * 200}" y="{TOP - 8}" width="12" height="12" '
-            f'fill="{colour}"/>',
-            text(138 + number * 200, TOP + 3, name),
+            f'<rect x="{x}" y="{TOP - 8}" width="12" height="12" fill="{colour}"/>',
+            text(x + 18, TOP + 3, name),
         ]
     return document(title, height, parts)
 
