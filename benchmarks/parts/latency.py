@@ -35,6 +35,9 @@ def run(options: Options) -> Part:
             one[name] = spreads(by_percent)
             for p, figures in by_percent.items():
                 rows.append([f"{name}, {rate:,}/s", f"p{p} ms", *spread_cells(spread(figures))])
+            reached = [figures["words_s"] for figures in runs]
+            one[name] |= spreads({"words_s": reached})
+            rows.append([f"{name}, {rate:,}/s", "words/s", *spread_cells(spread(reached))])
         for ours, theirs in pairs:
             if ours not in found or theirs not in found:
                 continue
