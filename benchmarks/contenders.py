@@ -49,8 +49,8 @@ def peers(options: Options) -> list[Contender]:
         BYTEWAX_1: ("bytewax", "bytewax_count", sentences // 3, ("--batch", "1")),
         BYTEWAX_2: ("bytewax", "bytewax_count", sentences // 3, ("--processes", "2")),
         PYSTORM: ("pystorm", "pystorm_bolts", sentences // 25, ("--cores", str(options.cores))),
-        FLINK: ("flink", "flink_count", sentences // 10, ("--mode", "process")),
-        FLINK_THREAD: ("flink", "flink_count", sentences // 10, ("--mode", "thread")),
+        FLINK: ("flink", "flink_count", sentences // 8, ("--mode", "process")),
+        FLINK_THREAD: ("flink", "flink_count", sentences // 8, ("--mode", "thread")),
     }
     found = []
     for name, (peer, module, some, more) in programs.items():

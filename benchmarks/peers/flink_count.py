@@ -2,7 +2,7 @@
 
 The source and the sink are Flink's own. Parallelism 2, each slot with a Python worker of its own as
 on a cluster (`process`), or with Python inside the JVM (`thread`). Warm-up is left out: the rate is
-that of the last two thirds of the words, read off marks that the counting tasks leave every
+that of the second half of the words, read off marks that the counting tasks leave every
 `MARK_WORDS` words. What they leave is also the check: the last value of every state.
 """
 

@@ -117,13 +117,13 @@ class TestNeeds:
 
 
 class TestWarmRate:
-    def test_the_first_third_is_warm_up(self) -> None:
+    def test_the_first_half_is_warm_up(self) -> None:
         """Slow at first: 300 words in 10 s, then 600 in 2 s."""
         marks = [(0.0, 1), (10.0, 300), (11.0, 600), (12.0, 900)]
         assert warm_rate([marks], 900) == (300, 10.0, 12.0)
 
     def test_tasks_are_added_up(self) -> None:
-        """Together they have a third of all words at 4."""
+        """Together they have less than half of all words at 4, and more at 5."""
         one = [(2.0, 100), (4.0, 200), (6.0, 300)]
         other = [(3.0, 100), (5.0, 400), (7.0, 600)]
         assert warm_rate([one, other], 900) == (600 / 3, 4.0, 7.0)
