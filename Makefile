@@ -10,7 +10,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # two pips in one environment would fall over each other
-.PHONY: help run test check test-slow bench-quick venv clean
+.PHONY: help run test check test-slow bench bench-quick venv clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -37,7 +37,10 @@ test-slow: $(VENV)/.test  ## the slow tests: long runs, many seeds
 	    echo 'no slow tests were selected: nothing to run'; }  # 5 is how pytest says so
 
 bench-quick: $(VENV)/.run  ## word count throughput in less than a minute; options in ARGS
-	$(VENV)/bin/python benchmarks/quick.py $(ARGS)
+	$(VENV)/bin/python -m benchmarks.quick $(ARGS)
+
+bench: $(VENV)/.run  ## all that is measured, beside other frameworks; takes about an hour
+	$(VENV)/bin/python -m benchmarks.suite $(ARGS)
 
 venv: $(VENV)/.dev  ## only set up the environment, with everything for development
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 TEXT = "the cow jumped over the moon\n\nthe end\n"
 
@@ -126,7 +128,10 @@ def test_the_program_in_the_readme_runs_as_it_stands(tmp_path: Path) -> None:
         assert "the total is 499500" in done.stdout
 
 
-def test_the_benchmark_topology_checks_its_counts(tmp_path: Path) -> None:
-    done = local("benchmarks/sentences.py", "--", "1000")
+@pytest.mark.parametrize("options", [[], ["--acked"], ["--rate", "10000"]])
+def test_the_benchmark_topology_checks_its_counts(options: list[str]) -> None:
+    done = local("benchmarks.sentences", "--", "1000", *options)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["words"] == 7500
+    figures = json.loads(done.stdout)
+    assert figures["words"] == 7500
+    assert ("lat_ms" in figures) == ("--rate" in options)
