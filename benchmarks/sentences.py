@@ -171,42 +171,37 @@ class TimedSplitBolt(SplitBolt):
             collector.emit([word, at])
 
 
-class CountBolt(BaseRichBolt, Clocked):
+class CountBolt(BaseBasicBolt, Clocked):
     """Counts, and emits each new count on a stream that nobody reads."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare("word", "count")
         declarer.declare_stream("report", "report")
 
-    def prepare(
-        self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector
-    ) -> None:
-        self.collector = collector
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         self.counts: dict[str, int] = {}
         self.latencies: list[float] = []
         self.starts()
 
-    def execute(self, tup: Tuple) -> None:
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
         word, count = tup.values
         count += self.counts.get(word, 0)
         self.counts[word] = count
-        self.collector.emit([word, count], tup)
-        self.collector.ack(tup)
+        collector.emit([word, count])
 
-    def end_of_input(self) -> None:
+    def end_of_input(self, collector: BasicOutputCollector) -> None:
         found = histogram(self.latencies)
         report = self.report("count", counts=self.counts, latencies=found)
-        self.collector.emit(report, stream="report")
+        collector.emit(report, stream="report")
 
 
 class TimedCountBolt(CountBolt):
     """Counts, and notes how long each word was on its way."""
 
-    def execute(self, tup: Tuple) -> None:
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
         word, at = tup.values
         self.latencies.append(time.time() - at)
         self.counts[word] = self.counts.get(word, 0) + 1
-        self.collector.ack(tup)
 
 
 class ReportBolt(BaseRichBolt):

@@ -47,11 +47,12 @@ class AckTracker:
         """Spouts emitted: each tree's root and the XOR of its first edges; (complete, failed)."""
         complete: list[int] = []
         failed: list[int] = []
-        newest = self._buckets[0]
+        newest, *older = self._buckets
+        has_older = any(older)  # hardly ever, and not for long
         for root, value in zip(roots, values, strict=True):
             seen = newest.pop(root, None)
             if seen is None:
-                seen = self._take_older(root)
+                seen = self._take_older(root) if has_older else 0
             if seen & _INIT:
                 newest[root] = seen
                 continue
@@ -69,16 +70,20 @@ class AckTracker:
     def acks(self, roots: Iterable[int], values: Iterable[int]) -> list[int]:
         """Tuples were acked, merged to one value per root; returns the complete trees."""
         complete: list[int] = []
-        newest = self._buckets[0]
+        newest, *older = self._buckets
+        has_older, init, get = any(older), _INIT, newest.get
         for root, value in zip(roots, values, strict=True):
-            seen = newest.get(root)
+            seen = get(root)
             if seen is None:
+                if not has_older:
+                    newest[root] = value
+                    continue
                 bucket = self._bucket_of(root)
                 seen = bucket.get(root, 0)
             else:
                 bucket = newest
             seen ^= value
-            if seen == _INIT:
+            if seen == init:
                 del bucket[root]
                 complete.append(root)
             else:

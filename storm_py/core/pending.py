@@ -8,7 +8,7 @@ Every message id is answered exactly once; what arrives later for the same root 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class PendingTuples:
@@ -29,10 +29,12 @@ class PendingTuples:
     def __len__(self) -> int:
         return len(self.newer) + len(self._older)
 
-    @property
-    def may_emit(self) -> bool:
-        """Whether fewer than the limit are pending."""
-        return self._limit is None or len(self.newer) + len(self._older) < self._limit
+    def columns(self) -> tuple[Mapping[int, object], Mapping[int, object], float]:
+        """The two parts, newer first, and what they must not hold together for another emit.
+
+        For a loop that looks often: they are the same objects until the next `tick`.
+        """
+        return self.newer, self._older, float("inf") if self._limit is None else self._limit
 
     def emitted(self, root: int, msg_id: object) -> None:
         """A tree begins."""

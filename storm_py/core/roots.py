@@ -9,12 +9,13 @@ the counter starts at random and may wrap. Pure: the randomness is an argument.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import chain, repeat
 from typing import Final, Protocol
 
 _TASK_BITS: Final = 16
 _RANDOM_BITS: Final = 12
 _COUNTER_BITS: Final = 34
-_COUNTER_MASK: Final = (1 << _COUNTER_BITS) - 1
 
 #: Bits of a root and of an edge id: what fits a signed 64-bit integer with two flags to spare.
 ID_BITS: Final = _TASK_BITS + _RANDOM_BITS + _COUNTER_BITS
@@ -36,13 +37,13 @@ class Roots:
         if not 0 < task <= MAX_TASK:
             raise ValueError(f"task {task} does not fit a root id (1 to {MAX_TASK})")
         incarnation = rng.getrandbits(_RANDOM_BITS)
-        self._base = (task << _RANDOM_BITS | incarnation) << _COUNTER_BITS
-        self._counter = rng.getrandbits(_COUNTER_BITS)
-
-    def next(self) -> int:
-        """A root id that this incarnation has not used for 2**34 others."""
-        self._counter = (self._counter + 1) & _COUNTER_MASK
-        return self._base | self._counter
+        base = (task << _RANDOM_BITS | incarnation) << _COUNTER_BITS
+        end = base + (1 << _COUNTER_BITS)
+        first = range(base + rng.getrandbits(_COUNTER_BITS) + 1, end)
+        #: A root id that this incarnation has not used for 2**34 others; it is on the hot path.
+        self.next: Callable[[], int] = chain(
+            first, chain.from_iterable(repeat(range(base, end)))
+        ).__next__
 
 
 def spout_task(root: int) -> int:

@@ -215,7 +215,8 @@ def _answered(tup: Tuple, verb: str) -> EmitError:
 
 def tracking_columns(roots: list[Root], edges: list[int]) -> Tracking:
     """The columns of a frame, with a count per row if any row has several roots."""
-    if all(isinstance(root, int) for root in roots):
+    # The edges of several roots come with these, so that there is none beside them.
+    if 0 not in edges or all(isinstance(root, int) for root in roots):
         return Tracking(roots, edges)  # type: ignore[arg-type]
     flat_roots: list[int] = []
     flat_edges: list[int] = []

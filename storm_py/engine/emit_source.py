@@ -54,6 +54,11 @@ class EmitShape:
     serialize: bool = False
 
     @property
+    def has_one_edge(self) -> bool:
+        """Whether a row goes to exactly one task: what its anchor learns of it is the edge."""
+        return len(self.targets) == 1 and self.targets[0].kind not in _SEVERAL
+
+    @property
     def packs(self) -> bool:
         """Whether a row is packed at all: what nobody consumes is counted only."""
         return len(self.handed) < len(self.targets) or bool(self.handed and self.serialize)
@@ -116,7 +121,7 @@ def _head(shape: EmitShape) -> list[str]:
     if shape.style == "spout":
         lines += ["    if emissions.ended:", "        check_open()"]
     if shape.tracking is Tracking.ANCHOR:
-        lines += _anchor(shape.style)
+        lines += _anchor(shape)
     elif shape.tracking is Tracking.ANCHORS:
         anchors = "current.tuple" if shape.style == "basic" else "anchors"
         lines.append(f"    anchors = anchor_list({anchors})")
@@ -133,12 +138,23 @@ def _root(shape: EmitShape) -> list[str]:
     """Begin a tree, where that is this function's business."""
     if shape.tracking is not Tracking.SPOUT:
         return []
-    return ["    root = 0 if msg_id is None else next_root()", "    value = 0"]
+    lines = ["    root = 0 if msg_id is None else next_root()"]
+    return lines if shape.has_one_edge else [*lines, "    value = 0"]
 
 
-def _anchor(style: str) -> list[str]:
+def _anchor(shape: EmitShape) -> list[str]:
     """Find the root of the one anchor; other cases go to the general function at once."""
-    if style == "basic":
+    if not shape.targets:  # only what is no anchor matters
+        if shape.style == "basic":
+            return []
+        return [
+            "    if anchors is not None and (",
+            "        anchors.__class__ is not TrackedTuple or anchors.root is None",
+            "    ):",
+            "        return emit_many(values, anchors, stream)",
+        ]
+    value = [] if shape.has_one_edge else ["        value = 0"]
+    if shape.style == "basic":
         return [
             "    anchors = current.tuple",
             "    if anchors is None:",
@@ -147,12 +163,12 @@ def _anchor(style: str) -> list[str]:
             "        root = anchors.root",
             "        if root.__class__ is not int:",
             "            return emit_many(values, stream)",
-            "        value = 0",
+            *value,
         ]
     return [
         "    if anchors.__class__ is TrackedTuple and anchors.root.__class__ is int:",
         "        root = anchors.root",
-        "        value = 0",
+        *value,
         "    elif anchors is None or anchors.__class__ is Tuple:  # of a frame without tracking",
         "        root = 0",
         "    else:",
@@ -214,7 +230,7 @@ def _append(i: int, target: Target, shape: EmitShape) -> list[str]:
         lines += [
             f"{pad}if root:",
             f"{pad}    edge = bits({ID_BITS})",
-            f"{pad}    value ^= edge",
+            *([] if shape.has_one_edge else [f"{pad}    value ^= edge"]),
             f"{pad}    roots = {batch}.roots",
             f"{pad}    roots.append(root)",
             f"{pad}    {batch}.edges.append(edge)",
@@ -245,20 +261,25 @@ def _tail(shape: EmitShape) -> list[str]:
                 f"    if root and not ({chosen}):  # the groupings chose nobody",
                 "        acked.append(msg_id)",
                 "    elif root:",
-                *_init(),
+                *_init(shape),
             ]
         case Tracking.SPOUT:
-            return ["    if root:", *_init()]
+            return ["    if root:", *_init(shape)]
         case Tracking.ANCHOR if shape.targets:
-            return ["    if root:", "        anchors.xor ^= value"]
+            return ["    if root:", f"        anchors.xor ^= {_value(shape)}"]
         case _:
             return []
 
 
-def _init() -> list[str]:
+def _value(shape: EmitShape) -> str:
+    """The XOR of the edges of a row."""
+    return "edge" if shape.has_one_edge else "value"
+
+
+def _init(shape: EmitShape) -> list[str]:
     return [
         "        init_roots.append(root)",
-        "        init_values.append(value)",
+        f"        init_values.append({_value(shape)})",
         "        pending[root] = msg_id",
     ]
 

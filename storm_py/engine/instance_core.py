@@ -377,18 +377,19 @@ class InstanceCore:
 
         `queued` are rows taken from the socket, or handed over, and not executed.
         """
-        tasks = [t for t in self._tasks.values() if component_id in ("", t.component_id)]
-        spouts = [task for task in tasks if isinstance(task, SpoutTask)]
-        queued = sum(self._in.local_rows(id_) for id_ in {task.component_id for task in tasks})
-        if any(task is self._first for task in tasks):  # what comes from outside is for these
+        executed = emitted = transferred = acked = failed = 0
+        queued = self._in.local_rows(component_id) if self._chain else 0
+        for task in self._tasks.values():
+            if component_id in ("", task.component_id):
+                executed += task.executed
+                emitted += task.output.emissions.emitted
+                transferred += task.transferred
+                if isinstance(task, SpoutTask):
+                    acked += task.told["ack"]
+                    failed += task.told["fail"]
+        if component_id in ("", self._first.component_id):  # what comes from outside is for it
             queued += self._in.rows
-        return InstanceStatistics(
-            sum(task.executed for task in tasks),
-            sum(task.output.emissions.emitted for task in tasks),
-            sum(task.transferred for task in tasks),
-            queued,
-            *(sum(spout.told[how] for spout in spouts) for how in ("ack", "fail")),
-        )
+        return InstanceStatistics(executed, emitted, transferred, queued, acked, failed)
 
     @property
     def tasks(self) -> Sequence[RunningTask]:

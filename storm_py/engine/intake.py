@@ -8,6 +8,7 @@ instance core takes items from the front; what comes of them is in `storm_py.eng
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,8 +30,8 @@ class Rows:
     task: BoltTask
     context: TupleContext
     rows: list[list[object]]
-    roots: list[Root] | None
-    edges: list[int]
+    roots: Sequence[Root] | None
+    edges: Sequence[int]
     done: int
     credit: int  # bytes of the frame on its last run, else 0
     frame_rows: int
@@ -71,11 +72,11 @@ class Intake:
         return self.local or self.queue
 
     def local_rows(self, component_id: str) -> int:
-        """Rows that wait for a component in `local`."""
+        """Rows that wait for a component in `local`; for any with the id ""."""
         return sum(
             len(item.rows) - item.done
             for item in self.local
-            if isinstance(item, Rows) and item.task.component_id == component_id
+            if isinstance(item, Rows) and component_id in ("", item.task.component_id)
         )
 
     def take(self, task: BoltTask, message: bytes, frame: frames.Frame) -> None:
@@ -87,9 +88,10 @@ class Intake:
             return
         if frame.kind != frames.FrameKind.DATA:
             raise ProtocolError(f"frame kind {frame.kind} is not for an instance")
-        runs, packed = frames.decode_data(message, frame)
+        tracking, offset = frames.read_tracking(message, frame)
+        runs, packed = frames.decode_data(message, frame, offset)
         rows = self._codec.unpack_rows(packed)
-        roots, edges = self._tracking(message, frame)
+        roots, edges = self._tracked(tracking)
         self._queue(self.queue, task, frame.src, runs, rows, roots, edges, size, frame.rows)
         self.rows += len(rows)
 
@@ -116,8 +118,8 @@ class Intake:
         src: int,
         runs: Runs,
         rows: list[list[object]],
-        roots: list[Root] | None,
-        edges: list[int],
+        roots: Sequence[Root] | None,
+        edges: Sequence[int],
         credit: int,
         frame_rows: int,
     ) -> None:
@@ -141,13 +143,14 @@ class Intake:
             queue.append(item)
             start = end
 
-    def _tracking(self, message: bytes, frame: frames.Frame) -> tuple[list[Root] | None, list[int]]:
+    def _tracked(
+        self, tracking: frames.Tracking | None
+    ) -> tuple[Sequence[Root] | None, Sequence[int]]:
         """Per row its root or roots, and its edge; None where nothing is tracked."""
-        tracking, _ = frames.read_tracking(message, frame)
         if tracking is None or not self._acking:
             return None, []
         if tracking.counts is None:
-            return list(tracking.roots), list(tracking.edges)
+            return tracking.roots, tracking.edges
         roots: list[Root] = []
         edges: list[int] = []
         pairs = iter(zip(tracking.roots, tracking.edges, strict=True))

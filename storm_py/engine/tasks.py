@@ -92,11 +92,12 @@ class SpoutTask(RunningTask):
         next_tuple = self._spout.next_tuple
         start = before = emissions.emitted
         limit = self._burst_calls
+        newer, older, most = pending.columns()
         emissions.stop = False
         calls = 0
         began = clock()
         try:
-            while calls < limit and pending.may_emit:
+            while calls < limit and len(newer) + len(older) < most:
                 next_tuple()
                 calls += 1
                 after = emissions.emitted

@@ -72,6 +72,9 @@ class Trees:
         self._tracker.rotate()
 
     def _by_task(self, complete: list[int], failed: list[int], renewed: list[int]) -> Results:
+        tasks = {spout_task(root) for roots in (complete, failed, renewed) for root in roots}
+        if len(tasks) == 1 and self._workers.get(*tasks) == self._worker:  # as a rule
+            return {tasks.pop(): AckResults(complete, failed, renewed)}
         by_task: dict[int, tuple[list[int], list[int], list[int]]] = {}
         for i, roots in enumerate((complete, failed, renewed)):
             for root in roots:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from .instance import InstanceSpec, run_instance
 from .process import (
+    collect_rarely,
     describe_exit,
     die_with_parent,
     leave_terminal_signals_to_parent,
@@ -107,6 +108,7 @@ def main() -> None:
     leave_terminal_signals_to_parent()
     die_with_parent(int(sys.argv[1]))
     server = ForkServer()
+    collect_rarely()
     gc.collect()
     gc.freeze()
     server.run()

@@ -225,6 +225,7 @@ class Instance(Watch):
             step()
             now = time.monotonic()
             if now >= look_at:
+                self._write_page()
                 self._core.tick(now)
                 self._look()
                 look_at = time.monotonic() + _LOOK_SECS
@@ -238,7 +239,6 @@ class Instance(Watch):
             self._sleep(self._poller, _IDLE_SECS)
         elif core.has_work:
             core.work()
-            self._write_page()
         else:
             try:
                 message = self._inlet.data.recv(zmq.NOBLOCK)
@@ -248,7 +248,6 @@ class Instance(Watch):
             else:
                 core.on_data(message)
                 core.work()
-                self._write_page()
 
     def _spout_round(self) -> None:
         core = self._core
@@ -260,9 +259,7 @@ class Instance(Watch):
             pass
         if core.spin():
             self._idle_rounds = 0
-            self._write_page()
             return
-        self._write_page()
         if core.spouting:
             self._idle_rounds += 1
             doublings = max(0, self._idle_rounds - _EAGER_ROUNDS)
@@ -273,6 +270,7 @@ class Instance(Watch):
 
     def _sleep(self, poller: zmq.Poller, secs: float) -> None:
         """Wait for a message on the poller's sockets, and look at control."""
+        self._write_page()
         timeout = self._core.next_timeout()
         if timeout is not None:
             secs = max(0.0, min(secs, timeout - time.monotonic()))
@@ -290,8 +288,12 @@ class Instance(Watch):
 
     def _look(self) -> None:
         """Serve control: the link's, then the worker's."""
-        self._serve_link()
-        self._take_orders()
+        # One poll costs less than to learn from an exception of each socket that it is empty.
+        ready = [source for source, _ in self._poller.poll(0)]
+        if self._inlet.control in ready:
+            self._serve_link()
+        if self._channel.socket in ready:
+            self._take_orders()
         while self._orders and not self._stopped:
             self._obey(self._orders.popleft())
         for record in self._records.take():

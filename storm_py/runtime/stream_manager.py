@@ -26,7 +26,7 @@ from storm_py.wire import control
 
 from .folder import RunFolder
 from .logs import set_up_logging
-from .process import die_with_parent, leave_terminal_signals_to_parent
+from .process import collect_rarely, die_with_parent, leave_terminal_signals_to_parent
 
 _LOG = logging.getLogger("storm_py.stream_manager")
 
@@ -64,9 +64,11 @@ class StreamManager:
         self._channel = ChannelClient(self._context, address, f"sm.{incarnation}")
         self._incarnation = incarnation
         self._stopped = False
-        self._poller = zmq.Poller()
-        for socket in (self._inlet.control, self._channel.socket, self._inlet.data):
+        self._control, self._poller = zmq.Poller(), zmq.Poller()
+        for socket in (self._inlet.control, self._channel.socket):
+            self._control.register(socket, zmq.POLLIN)
             self._poller.register(socket, zmq.POLLIN)
+        self._poller.register(self._inlet.data, zmq.POLLIN)
 
     def run(self) -> None:
         """Register and serve until the worker says stop."""
@@ -167,20 +169,26 @@ class StreamManager:
 
     def _look(self, now: float) -> None:
         """Serve control: links, then the worker, then sockets that were full."""
+        # One poll costs less than to learn from an exception of each socket that it is empty.
+        ready = [source for source, _ in self._control.poll(0)]
+        if self._inlet.control in ready:
+            self._serve_links(now)
+        while self._channel.socket in ready and (order := self._channel.receive()) is not None:
+            self._obey(control.decode(order))
+        if self._waiting:
+            self._send_waiting()
+
+    def _serve_links(self, now: float) -> None:
         receive = self._inlet.control.recv
         while True:
             try:
                 message = receive(zmq.NOBLOCK)
             except zmq.Again:
-                break
+                return
             try:
                 self._transmit(self._core.on_control(message, now))
             except ProtocolError as error:
                 _LOG.error("a control message was refused: %s", error)
-        while (order := self._channel.receive()) is not None:
-            self._obey(control.decode(order))
-        if self._waiting:
-            self._send_waiting()
 
     def _obey(self, order: control.Control) -> None:
         match order:
@@ -218,6 +226,7 @@ def main() -> None:
     leave_terminal_signals_to_parent()
     die_with_parent(int(parent))
     set_up_logging(None)
+    collect_rarely()
     StreamManager(
         RunFolder(Path(path)), int(worker), int(worker_incarnation), int(incarnation)
     ).run()

@@ -14,7 +14,7 @@ from typing import Final
 
 from storm_py.errors import ProtocolError
 
-from .frames import FRAME_HEADER, Frame, FrameKind
+from .frames import FRAME_HEADER, Frame, FrameKind, u64s
 
 _HEADER: Final = struct.Struct("<BBHIIII")
 _RECORDS: Final = 1
@@ -67,8 +67,7 @@ def encode_acks(
         kind = _RESULTS
         counts = (len(acks.complete), len(acks.failed), len(acks.renewed), 0)
         columns = (acks.complete, acks.failed, acks.renewed)
-    flat = [value for column in columns for value in column]
-    payload = _HEADER.pack(kind, 0, 0, *counts) + struct.pack(f"<{len(flat)}Q", *flat)
+    payload = b"".join([_HEADER.pack(kind, 0, 0, *counts), *map(u64s, columns)])
     header = FRAME_HEADER.pack(
         FRAME_HEADER.size, FrameKind.ACK, 0, epoch, src, dest, sent_at, len(payload), 0
     )

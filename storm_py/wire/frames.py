@@ -23,6 +23,7 @@ Every decoder answers any bytes with a value or a `ProtocolError`, never with an
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -164,13 +165,23 @@ def _encode_tracking(tracking: Tracking) -> tuple[int, bytes]:
         flags |= FLAG_MULTI
         counts = struct.pack(f"<{len(tracking.counts)}I", *tracking.counts)
         counts += bytes(-len(counts) % 8)
-    n = len(tracking.roots)
-    return flags, counts + struct.pack(f"<{n}Q{n}Q", *tracking.roots, *tracking.edges)
+    return flags, counts + u64s(tracking.roots) + u64s(tracking.edges)
 
 
-def decode_data(buf: bytes, frame: Frame) -> tuple[list[tuple[int, int]], memoryview]:
-    """The runs of an untracked or tracked DATA frame and its rows, still packed."""
-    _, offset = read_tracking(buf, frame)
+def u64s(values: Sequence[int]) -> bytes:
+    """A column of unsigned 64-bit integers, little-endian as the machines that this runs on."""
+    return array("Q", values).tobytes()
+
+
+def decode_data(
+    buf: bytes, frame: Frame, offset: int | None = None
+) -> tuple[list[tuple[int, int]], memoryview]:
+    """The runs of an untracked or tracked DATA frame and its rows, still packed.
+
+    `offset` is where its tracking columns end, where `read_tracking` has said so before.
+    """
+    if offset is None:
+        _, offset = read_tracking(buf, frame)
     if frame.end - offset < _RUNS.size:
         raise ProtocolError(f"DATA frame of task {frame.src} has no runs")
     n_runs, _ = _RUNS.unpack_from(buf, offset)
