@@ -121,7 +121,7 @@ def test_user_code_that_seeds_completes_no_tree_falsely(generator: Any) -> None:
     state = random.getstate()
     try:
         world = World(builder, generator=generator)
-        world.stopped.update(world.executors("lost"))
+        world.stopped.update(world.instances_of("lost"))
         world.run()
     finally:
         random.setstate(state)
@@ -144,7 +144,7 @@ def test_an_instance_that_dies_fails_exactly_the_trees_it_had_not_finished(
     """Also those of the spout on the other worker, and those whose row has several roots."""
     bolts = [Step("batch"), Step()] if multi else [Step()]
     world = World(chain(Feed(12), *bolts, tasks=2), workers=workers)
-    dying = world.executors(f"b{len(bolts)}")[1]
+    dying = world.instances_of(f"b{len(bolts)}")[1]
     world.stopped.add(dying)
     if multi:
         world.run()
@@ -174,7 +174,7 @@ def test_an_instance_that_dies_fails_exactly_the_trees_it_had_not_finished(
 
 def test_what_waits_for_a_dead_instance_is_not_failed_but_delivered_to_its_successor() -> None:
     world = World(chain(Feed(1000), Step()), {"storm_py.batch.rows": 7})
-    (sink,) = world.executors("b1")
+    (sink,) = world.instances_of("b1")
     for _ in range(6):  # some frames are finished and credited
         world.round()
     world.stopped.add(sink)
@@ -215,7 +215,7 @@ def test_deaths_at_any_moment_give_one_answer_each_and_no_false_ack(
 ) -> None:
     builder = chain(Feed(40), Step(mode, children=2), Step("end"), tasks=2)
     world = World(builder, {"storm_py.batch.rows": batch_rows, TIMEOUT: 10, MAX_PENDING: 15}, 2)
-    bolts = [*world.executors("b1"), *world.executors("b2")]
+    bolts = [*world.instances_of("b1"), *world.instances_of("b2")]
     for what, which, rounds in events:
         for _ in range(rounds if what != "step" else 0):
             world.round()
@@ -261,7 +261,7 @@ def test_replay_finishes_what_deaths_interrupted() -> None:
     for _ in range(8):
         for _ in range(chaos.randrange(3)):
             world.round()
-        victim = chaos.choice([*world.executors("b1"), *world.executors("b2")])
+        victim = chaos.choice([*world.instances_of("b1"), *world.instances_of("b2")])
         world.kill_instance(victim)
         world.round()
         world.start_instance(victim)
@@ -365,7 +365,7 @@ def test_the_end_comes_when_nothing_is_pending() -> None:
 def test_without_ackers_message_ids_are_acked_at_once_and_nothing_is_tracked(workers: int) -> None:
     builder = chain(Feed(20), Step("late", bad=(3,)), Basic((5,)))
     world = World(builder, {ACKERS: 0, MAX_PENDING: 1}, workers)
-    world.stopped.update(world.executors("b1"))
+    world.stopped.update(world.instances_of("b1"))
     world.run()
     check_answers(world)
     world.stopped.clear()
