@@ -90,7 +90,7 @@ class TestWithoutAccidents:
         assert run.tick(100.0 + 3 * QUIET_REWAVE_SECS) == both(Wave(3, drain=False))
 
     def test_a_marker_between_fused_chains_may_be_lost_as_well(self) -> None:
-        """Both spouts have ended, and neither bolt behind them has: it waits for the other chain."""
+        """Both spouts have ended, and no bolt behind them: each waits for the other chain."""
         run = running(FUSED)
         run.ended(1, 1, 2)
         assert run.tick(QUIET_REWAVE_SECS) == both(Wave(2, drain=False))

@@ -19,6 +19,9 @@ MAX_PENDING = "topology.max.spout.pending"
 TIMEOUT = "topology.message.timeout.secs"
 ACKERS = "topology.acker.executors"
 
+#: Which of two bolts are fused with what they read: none, one, or both with the spout.
+NEAR = ["", "b1", "b2", "b1 b2"]
+
 
 def check_answers(world: World, failed: Collection[int] = ()) -> None:
     """Each message id was answered exactly once, and nothing is left anywhere."""
@@ -87,19 +90,21 @@ def test_a_tree_is_open_until_the_last_late_ack() -> None:
 # ---- failures ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("near", NEAR)
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("where", [1, 2])
-def test_a_failure_anywhere_fails_its_tree_only(workers: int, where: int) -> None:
+def test_a_failure_anywhere_fails_its_tree_only(workers: int, where: int, near: str) -> None:
     bad = Step(bad=(3, 5))
     bolts = [bad, Step()] if where == 1 else [Step(children=2), bad]
-    world = World(chain(Feed(10), *bolts), workers=workers)
+    world = World(chain(Feed(10), *bolts, near=near), workers=workers)
     world.run()
     check_answers(world, {3, 5})
 
 
+@pytest.mark.parametrize("near", NEAR)
 @pytest.mark.parametrize("reported", [False, True])
-def test_a_basic_bolt_fails_its_tuple_by_an_exception(reported: bool) -> None:
-    world = World(chain(Feed(10), Basic((0, 4, 9), reported), Step()))
+def test_a_basic_bolt_fails_its_tuple_by_an_exception(reported: bool, near: str) -> None:
+    world = World(chain(Feed(10), Basic((0, 4, 9), reported), Step(), near=near))
     world.run()
     check_answers(world, {0, 4, 9})
     assert len(world.all(Step)[0].seen) == 20
@@ -197,7 +202,28 @@ def test_what_waits_for_a_dead_instance_is_not_failed_but_delivered_to_its_succe
     assert world.open_trees == 0
 
 
-@settings(max_examples=30)
+@pytest.mark.parametrize("batch_rows", [1, 7, 256])
+def test_a_chain_that_dies_fails_what_was_inside_of_it_at_once(batch_rows: int) -> None:
+    """It had come in, and nothing of it was credited: nobody has to wait for a timeout."""
+    builder = chain(Feed(300), Step(children=20), Step(), Step(), near="b2")
+    world = World(builder, {"storm_py.batch.rows": batch_rows})
+    (dying,), (sink,) = world.instances_of("b2"), world.instances_of("b3")
+    world.stopped.add(sink)
+    world.run()
+    core = world.instances[dying]
+    assert core.paused
+    assert core.statistics("b2").queued > 0
+    world.kill_instance(dying)
+    world.stopped.clear()
+    world.run()
+    (feed,) = world.all(Feed)
+    assert feed.failed != []
+    world.start_instance(dying)
+    world.run()
+    check_answers(world, feed.failed)
+
+
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(
@@ -209,11 +235,12 @@ def test_what_waits_for_a_dead_instance_is_not_failed_but_delivered_to_its_succe
     ),
     st.sampled_from(["", "late", "batch"]),
     st.sampled_from([1, 3, 256]),
+    st.sampled_from(NEAR),
 )
 def test_deaths_at_any_moment_give_one_answer_each_and_no_false_ack(
-    events: list[tuple[str, int, int]], mode: str, batch_rows: int
+    events: list[tuple[str, int, int]], mode: str, batch_rows: int, near: str
 ) -> None:
-    builder = chain(Feed(40), Step(mode, children=2), Step("end"), tasks=2)
+    builder = chain(Feed(40), Step(mode, children=2), Step("end"), tasks=2, near=near)
     world = World(builder, {"storm_py.batch.rows": batch_rows, TIMEOUT: 10, MAX_PENDING: 15}, 2)
     bolts = [*world.instances_of("b1"), *world.instances_of("b2")]
     for what, which, rounds in events:
@@ -255,8 +282,9 @@ def test_deaths_at_any_moment_give_one_answer_each_and_no_false_ack(
     assert world.open_trees == 0
 
 
-def test_replay_finishes_what_deaths_interrupted() -> None:
-    world = World(chain(Feed(200, replay=True), Step(), Step(), tasks=2), workers=2)
+@pytest.mark.parametrize("near", ["", "b2"])
+def test_replay_finishes_what_deaths_interrupted(near: str) -> None:
+    world = World(chain(Feed(200, replay=True), Step(), Step(), tasks=2, near=near), workers=2)
     chaos = random.Random(3)
     for _ in range(8):
         for _ in range(chaos.randrange(3)):
@@ -277,8 +305,9 @@ def test_replay_finishes_what_deaths_interrupted() -> None:
     assert world.open_trees == 0
 
 
-def test_a_dying_stream_manager_fails_all_open_trees() -> None:
-    world = World(chain(Feed(10), Step("late"), tasks=2), workers=2)
+@pytest.mark.parametrize("near", ["", "b1"])
+def test_a_dying_stream_manager_fails_all_open_trees(near: str) -> None:
+    world = World(chain(Feed(10), Step("late"), tasks=2, near=near), workers=2)
     world.run()
     steps = world.all(Step)
     for step in steps:
@@ -301,9 +330,10 @@ def test_a_dying_stream_manager_fails_all_open_trees() -> None:
 # ---- bounds and time ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("near", ["", "b1"])
 @pytest.mark.parametrize("limit", [1, 7])
-def test_max_spout_pending_bounds_what_is_pending(limit: int) -> None:
-    world = World(chain(Feed(50), Step("late"), tasks=2), {MAX_PENDING: limit})
+def test_max_spout_pending_bounds_what_is_pending(limit: int, near: str) -> None:
+    world = World(chain(Feed(50), Step("late"), tasks=2, near=near), {MAX_PENDING: limit})
     world.run()
     assert [feed.next for feed in world.all(Feed)] == [limit, limit]
     release_all(world)
@@ -311,8 +341,9 @@ def test_max_spout_pending_bounds_what_is_pending(limit: int) -> None:
     assert [feed.most for feed in world.all(Feed)] == [limit, limit]
 
 
-def test_a_tuple_that_nobody_acks_fails_between_one_and_two_timeouts() -> None:
-    world = World(chain(Feed(6), Step("late")), {TIMEOUT: 10, MAX_PENDING: 3})
+@pytest.mark.parametrize("near", ["", "b1"])
+def test_a_tuple_that_nobody_acks_fails_between_one_and_two_timeouts(near: str) -> None:
+    world = World(chain(Feed(6), Step("late"), near=near), {TIMEOUT: 10, MAX_PENDING: 3})
     world.run()
     (feed,) = world.all(Feed)
     (late,) = world.all(Step)
