@@ -87,6 +87,10 @@ class _Worker:
     failures: int = 0
     stillborn: int = 0
 
+    def lives_as(self, incarnation: int) -> bool:
+        """Whether this incarnation was started last and is not known to be dead."""
+        return incarnation == self.incarnation and self.restart_at is None and not self.gone
+
 
 class RunCore:
     """One run of a plan."""
@@ -151,7 +155,7 @@ class RunCore:
     def worker_up(self, record: control.WorkerUp) -> list[Action]:
         """A worker's stream manager listens: introduce it to all others."""
         state = self._workers[record.worker]
-        if record.incarnation != state.incarnation:
+        if not state.lives_as(record.incarnation):
             return []
         state.up = record
         state.stillborn = 0
@@ -167,7 +171,7 @@ class RunCore:
     def stream_manager_down(self, record: control.StreamManagerDown) -> list[Action]:
         """A worker's stream manager died: whoever sends to it holds that back from now on."""
         state = self._workers[record.worker]
-        if record.incarnation != state.incarnation or self._phase == "stopping":
+        if not state.lives_as(record.incarnation) or self._phase == "stopping":
             return []
         return self._forget(record.worker, record.stream_manager_incarnation)
 
@@ -182,7 +186,7 @@ class RunCore:
     def worker_ready(self, record: control.WorkerReady, now: float) -> list[Action]:
         """All executors of a worker are ready."""
         state = self._workers[record.worker]
-        if record.incarnation != state.incarnation:
+        if not state.lives_as(record.incarnation):
             return []
         state.ready = True
         if self._phase == "starting":

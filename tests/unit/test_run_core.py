@@ -321,6 +321,17 @@ class TestDeadWorkers:
         run.now = 1.0 + HEALTHY_SECS
         assert run.died(1)[-1] == StartWorker(1, 4)
 
+    def test_what_it_said_comes_too_late_while_it_waits_for_its_restart(self) -> None:
+        run = running()
+        run.died(0)
+        assert run.died(0) == [
+            Note("worker 0 died (signal 9) and is started again"),
+            TellWorker(1, Disconnect("s0", newest_incarnation(2))),
+        ]
+        assert run.up(0, 2) == run.ready(0, 2) == run.stream_manager_down(0, 1, 2) == []
+        assert run.tick(BACKOFF_SECS[1]) == [StartWorker(0, 3)]
+        assert run.up(0, 3) == [meet(1, 0), meet(0, 1)]
+
     def test_waiting_for_its_restart_when_the_run_stops(self) -> None:
         run = running()
         run.died(1)
