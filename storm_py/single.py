@@ -51,8 +51,8 @@ class _Port:
     def log(self, text: str) -> None:
         self._worker.log(text)
 
-    def ended(self, wave: int, failed: bool) -> None:
-        self._worker.ended[self._peer] = failed
+    def ended(self, executor: int, wave: int, failed: bool) -> None:
+        self._worker.ended[executor] = failed
 
 
 class SingleWorker:
@@ -82,8 +82,8 @@ class SingleWorker:
         self.report = report
         self.log = log
         self.transport = MemoryTransport()
-        #: the executors whose tasks have all ended, by peer name, and whether one of them failed
-        self.ended: dict[str, bool] = {}
+        #: the executors whose tasks have all ended, and whether one of them failed
+        self.ended: dict[int, bool] = {}
         self._topology = topology = system_topology(topology, conf)
         self.plan = make_plan(topology_id, topology, conf, workers=1)
         self._settings = Settings.of(conf, worker_port=0)
@@ -203,7 +203,7 @@ class SingleWorker:
     @property
     def done(self) -> bool:
         """Whether every task has ended."""
-        return len(self.ended) == len(self.cores)
+        return len(self.ended) == len(self.plan.executors)
 
     def round(self, now: float) -> bool:
         """Let every core run once and deliver what it sent; False if nothing happened."""

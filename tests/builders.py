@@ -192,7 +192,7 @@ class FakePort:
         self.sent: list[tuple[bool, bytes]] = []
         self.reports: list[control.ErrorReport] = []
         self.logged: list[str] = []
-        self.ends: list[tuple[int, bool]] = []
+        self.ended_executors: list[tuple[int, int, bool]] = []
         #: called at each send, as a driver does that serves control while it waits
         self.while_sending: Callable[[], object] = lambda: None
 
@@ -213,9 +213,14 @@ class FakePort:
         """Keep the line."""
         self.logged.append(text)
 
-    def ended(self, wave: int, failed: bool) -> None:
+    def ended(self, executor: int, wave: int, failed: bool) -> None:
         """Keep the news."""
-        self.ends.append((wave, failed))
+        self.ended_executors.append((executor, wave, failed))
+
+    @property
+    def ends(self) -> list[tuple[int, bool]]:
+        """The news without the executor, where there is one only."""
+        return [(wave, failed) for _, wave, failed in self.ended_executors]
 
     def take(self) -> list[Data | Said]:
         """What was sent since the last call, in words."""

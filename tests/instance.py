@@ -118,23 +118,30 @@ class ScriptedBasicBolt(BaseBasicBolt):
 
 
 class Instance:
-    """One executor's core: its sessions are 501, 502, ...; its stream manager's one is 11."""
+    """One instance's core: its sessions are 501, 502, ...; its stream manager's one is 11.
+
+    `make` makes the objects of all its tasks, or says by component what makes them.
+    """
 
     def __init__(
         self,
         plan: PhysicalPlan,
-        executor: int,
-        make: Callable[[Recorder], object],
+        instance: int,
+        make: Callable[[Recorder], object] | Mapping[str, Callable[[Recorder], object]],
         clock: FakeClock | None = None,
     ) -> None:
         self.recorder = Recorder()
         self.clock = clock or FakeClock()
         self.port = FakePort(self.clock)
         self.watch = FakeWatch()
-        self.components = {task: make(self.recorder) for task in plan.executor(executor).tasks}
+        self.components = {
+            task: (make if callable(make) else make[member.component_id])(self.recorder)
+            for member in plan.instances[instance]
+            for task in member.tasks
+        }
         self.core = InstanceCore(
             plan,
-            executor,
+            instance,
             1,
             self.components,
             settings_of(plan),
@@ -142,8 +149,9 @@ class Instance:
             Numbers(500),
             self.watch,
         )
-        self._downstream = plan.downstream_tasks(plan.executor(executor).component_id)
-        self.me = hello(f"i{executor}", tasks=list(plan.executor(executor).tasks))
+        members = plan.instances[instance]
+        self._downstream = {task for member in members for task in plan.receivers(member)}
+        self.me = hello(f"i{instance}", tasks=list(self.components))
 
     def open(self) -> Instance:
         """Open the components and the link both ways, activate spouts."""

@@ -143,18 +143,21 @@ class Basic(BaseBasicBolt):
             raise self.error(f"{tup[0]} is bad")
 
 
-def chain(spout: Feed, *bolts: BaseRichBolt | BaseBasicBolt, tasks: int = 1) -> TopologyBuilder:
-    """feed -> b1 -> b2 ..., shuffled."""
+def chain(
+    spout: Feed, *bolts: BaseRichBolt | BaseBasicBolt, tasks: int = 1, near: str = ""
+) -> TopologyBuilder:
+    """feed -> b1 -> b2 ..., shuffled; the bolts named in `near` by local_or_shuffle: fused."""
     builder = TopologyBuilder()
     builder.set_spout("feed", spout, tasks)
     source = "feed"
     for i, bolt in enumerate(bolts, 1):
-        builder.set_bolt(f"b{i}", bolt, tasks).shuffle_grouping(source)
+        declarer = builder.set_bolt(f"b{i}", bolt, tasks)
+        subscribe(declarer, source, "near" if f"b{i}" in near.split() else "shuffle", "default")
         source = f"b{i}"
     return builder
 
 
-GROUPINGS = ["shuffle", "fields", "all", "global"]
+GROUPINGS = ["shuffle", "near", "near", "fields", "all", "global"]
 
 
 def subscribe(declarer: BoltDeclarer, source: str, grouping: str, stream: str) -> None:
@@ -162,6 +165,8 @@ def subscribe(declarer: BoltDeclarer, source: str, grouping: str, stream: str) -
     match grouping:
         case "shuffle":
             declarer.shuffle_grouping(source, stream)
+        case "near":
+            declarer.local_or_shuffle_grouping(source, stream)
         case "fields":
             declarer.fields_grouping(source, ["number"], stream)
         case "all":

@@ -1,6 +1,6 @@
 """A whole topology in one thread, on real cores, with a clock and deaths that the test decides on.
 
-Each executor is an `InstanceCore`, each worker's stream manager a `StreamManagerCore`, and between
+Each instance is an `InstanceCore`, each worker's stream manager a `StreamManagerCore`, and between
 them is a `MemoryTransport`. Processes can be stopped (they receive and do nothing), killed and
 started again, in the order in which a worker does that.
 """
@@ -36,9 +36,9 @@ T = TypeVar("T")
 class _Port:
     """An instance's driver: sends into the world, on the world's clock."""
 
-    def __init__(self, world: World, executor: int, worker: int) -> None:
+    def __init__(self, world: World, instance: int, worker: int) -> None:
         self._world = world
-        self._executor = executor
+        self._instance = instance
         self._manager = f"s{worker}"
 
     def clock(self) -> float:
@@ -48,7 +48,7 @@ class _Port:
         return int(self._world.now * 1e6)
 
     def send(self, data: bool, message: bytes) -> None:
-        self._world.transport.send(f"i{self._executor}", self._manager, data, message)
+        self._world.transport.send(f"i{self._instance}", self._manager, data, message)
 
     def report(self, error: ErrorReport) -> None:
         self._world.errors.append(error.message)
@@ -56,8 +56,8 @@ class _Port:
     def log(self, text: str) -> None:
         raise AssertionError(f"nothing here is run with topology.debug: {text}")
 
-    def ended(self, wave: int, failed: bool) -> None:
-        self._world.ended.add(self._executor)
+    def ended(self, executor: int, wave: int, failed: bool) -> None:
+        self._world.ended.add(executor)
 
 
 class World:
@@ -90,8 +90,8 @@ class World:
         self._rotate_at = self.now + self._timeout_secs
         for worker in self.plan.workers:
             self._make_manager(worker)
-        for executor in self.plan.executors:
-            self._make_instance(executor.id)
+        for instance in self.plan.instances:
+            self._make_instance(instance)
         for worker in self.plan.workers:
             self._link_manager(worker)
         self.settle()
@@ -114,60 +114,63 @@ class World:
             self.plan, worker, incarnation, self._rng(name), replace(limits(self.conf), free_rows=0)
         )
 
-    def _make_instance(self, executor: int) -> None:
-        plan, name = self.plan.executor(executor), f"i{executor}"
-        component = self.topology.component(plan.component_id).component
-        objects = {task: copy.deepcopy(component) for task in plan.tasks}
+    def _make_instance(self, instance: int) -> None:
+        name = f"i{instance}"
+        objects = {
+            task: copy.deepcopy(self.topology.component(executor.component_id).component)
+            for executor in self.plan.instances[instance]
+            for task in executor.tasks
+        }
         self.objects.update(objects)
         self.ever += objects.values()
         incarnation = self._incarnation(name)
         core = InstanceCore(
             self.plan,
-            executor,
+            instance,
             incarnation,
             objects,
             Settings.of(self.conf, 0),
-            _Port(self, executor, plan.worker),
+            _Port(self, instance, self.plan.executor(instance).worker),
             self._rng(name),
         )
         core.open()
-        self.instances[executor] = core
+        self.instances[instance] = core
 
     def _link_manager(self, worker: int) -> None:
         """Introduce a new stream manager to its instances and to the others."""
-        for executor in self.plan.on_worker(worker):
-            if executor.id in self.instances:
-                self._link_instance(executor.id)
+        for instance in self.plan.instances_on(worker):
+            if instance in self.instances:
+                self._link_instance(instance)
         for other in self.managers:
             if other != worker:
                 self._transmit(f"s{worker}", self.managers[worker].connect(f"s{other}"))
                 self._transmit(f"s{other}", self.managers[other].connect(f"s{worker}"))
 
-    def _link_instance(self, executor: int) -> None:
-        worker = self.plan.executor(executor).worker
-        self.instances[executor].connect()
-        self._transmit(f"s{worker}", self.managers[worker].connect(f"i{executor}"))
+    def _link_instance(self, instance: int) -> None:
+        worker = self.plan.executor(instance).worker
+        self.instances[instance].connect()
+        self._transmit(f"s{worker}", self.managers[worker].connect(f"i{instance}"))
 
-    def kill_instance(self, executor: int) -> None:
+    def kill_instance(self, instance: int) -> None:
         """An instance dies with all it had queued; its stream manager is told."""
-        del self.instances[executor]
-        self.stopped.discard(executor)
-        worker = self.plan.executor(executor).worker
-        self._transmit(f"s{worker}", self.managers[worker].disconnect(f"i{executor}"))
+        del self.instances[instance]
+        self.stopped.discard(instance)
+        worker = self.plan.executor(instance).worker
+        self._transmit(f"s{worker}", self.managers[worker].disconnect(f"i{instance}"))
 
-    def start_instance(self, executor: int) -> None:
+    def start_instance(self, instance: int) -> None:
         """Its successor comes up."""
-        self._make_instance(executor)
-        self._link_instance(executor)
+        self._make_instance(instance)
+        self._link_instance(instance)
         self.settle()
-        self.instances[executor].activate()
+        self.instances[instance].activate()
 
     def kill_manager(self, worker: int) -> None:
         """A stream manager dies; its instances and the other stream managers are told."""
         del self.managers[worker]
-        for executor in self.plan.on_worker(worker):
-            if executor.id in self.instances:
-                self.instances[executor.id].disconnect()
+        for instance in self.plan.instances_on(worker):
+            if instance in self.instances:
+                self.instances[instance].disconnect()
         for other, manager in self.managers.items():
             self._transmit(f"s{other}", manager.disconnect(f"s{worker}"))
 
@@ -206,10 +209,10 @@ class World:
         for data, peer, message in sends:
             self.transport.send(source, peer, data, message)
 
-    def step(self, executor: int) -> bool:
+    def step(self, instance: int) -> bool:
         """One process runs once, unless it is stopped or dead; nothing is delivered."""
-        core = self.instances.get(executor)
-        if core is None or executor in self.stopped:
+        core = self.instances.get(instance)
+        if core is None or instance in self.stopped:
             return False
         core.tick(self.now)
         works = core.has_work and not core.paused
@@ -220,8 +223,8 @@ class World:
     def round(self) -> bool:
         """Every process runs once; False if nothing happened."""
         busy = False
-        for executor in self.instances:
-            busy |= self.step(executor)
+        for instance in self.instances:
+            busy |= self.step(instance)
             busy |= self.settle()
         for core in self.instances.values():
             core.check()
@@ -247,9 +250,9 @@ class World:
 
     # ---- looking in ----------------------------------------------------------------------------
 
-    def executors(self, component_id: str) -> list[int]:
-        """The executors of a component."""
-        return [e.id for e in self.plan.executors if e.component_id == component_id]
+    def instances_of(self, component_id: str) -> list[int]:
+        """The instances that run the executors of a component."""
+        return [e.instance for e in self.plan.executors if e.component_id == component_id]
 
     def all(self, kind: type[T]) -> list[T]:
         """The living objects of a class, by task; `ever` holds those of the dead as well."""

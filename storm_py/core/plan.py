@@ -147,24 +147,36 @@ class PhysicalPlan:
         return found
 
     def _near(self, executor: ExecutorPlan, tasks: Sequence[int]) -> tuple[int, ...]:
-        """Those of the tasks that are local to an executor: in its instance, else in its worker."""
-        own = set(self.tasks_in(executor.instance))
-        fused = tuple(task for task in tasks if task in own)
+        """Those of the tasks that are local to an executor: fused with it, else in its worker."""
+        behind = self.handed(executor)
+        fused = tuple(task for task in tasks if task in behind)
         return fused or tuple(task for task in tasks if self._worker_of[task] == executor.worker)
 
     def tasks_in(self, instance: int) -> tuple[int, ...]:
         """The tasks of an instance, in the order of its executors."""
         return tuple(task for member in self.instances[instance] for task in member.tasks)
 
+    def handed(self, executor: ExecutorPlan) -> tuple[int, ...]:
+        """The tasks that an executor hands its rows to: those fused behind it, in its instance.
+
+        What goes back to the head of the chain, round a cycle, is sent as if it were far away.
+        """
+        return tuple(
+            task
+            for member in self.instances[executor.instance][1:]
+            if executor.component_id in self.upstream(member.component_id)
+            for task in member.tasks
+        )
+
     def receivers(self, executor: ExecutorPlan) -> frozenset[int]:
-        """The tasks that a row of this executor may be sent to; its instance's own are not."""
+        """The tasks that a row of this executor may be sent to; what is handed over is not."""
         found = {
             task
             for targets in self.targets(executor.component_id, executor).values()
             for target in targets
             for task in target.candidates
         }
-        return frozenset(found.difference(self.tasks_in(executor.instance)))
+        return frozenset(found.difference(self.handed(executor)))
 
     def downstream(self, component_id: str) -> tuple[str, ...]:
         """The components that consume a stream of this one."""

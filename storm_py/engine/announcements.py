@@ -67,7 +67,7 @@ class Announcements:
         for task, executors in senders.items():
             told = [e for e in executors if task in queues or e.worker == worker]
             self._senders[task] = tuple(dict.fromkeys(route[e.tasks[0]] for e in told))
-            self._sharing[task] = len(executors)
+            self._sharing[task] = len({e.instance for e in executors})
         self._remote = {task: self._unheard() for task in route if task not in queues}
         self._words: dict[tuple[int, str], _Word] = {}
         #: senders that have used something of their grant

@@ -2,9 +2,9 @@
 
 Components are fused where `storm_py.core.fusion` says so. Rows that go to a task of the same
 instance wait in open batches of their own, not packed, and are queued for that task whenever user
-code has returned; its queue goes before all input from outside. So at most what one slice of user
-code has emitted is on its way in here, and nothing of it may be credited outside before it is done.
-Pure.
+code has returned. The queues go before all input from outside, that of the last task first: so at
+most what one slice of user code of each task has emitted is on its way in here. Nothing of it may
+be credited outside before it is done. Pure.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ class Chain:
                 self._edges.append((batch, source, dest))
                 dest.fed_by.append(source.output.batcher)
                 dest.pace(1)
-
-    def _open(self) -> Iterator[tuple[OpenBatch, RunningTask, BoltTask]]:
-        return (edge for edge in self._edges if edge[0].rows)
+        handed = {dest.task for _, _, dest in self._edges}
+        self._in.feed([task for task in by_id if task in handed])
 
     def hand_over(self) -> None:
         """Queue what has been emitted since the last call; user code is not running."""
@@ -61,4 +60,9 @@ class Chain:
     @property
     def holds(self) -> bool:
         """Whether rows or markers are on their way in here."""
-        return bool(self._in.local) or any(True for _ in self._open())
+        return self._in.holds or any(batch.rows for batch, _, _ in self._edges)
+
+    def rows(self, task: int) -> int:
+        """How many rows are on their way to a task in here."""
+        gathered = sum(len(batch.rows) for batch, _, dest in self._edges if dest.task == task)
+        return gathered + self._in.local_rows(task)

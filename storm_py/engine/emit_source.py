@@ -94,13 +94,16 @@ def emit_lines(shape: EmitShape) -> list[str]:
                 f"    if len(row) > {shape.small} or {many}:",
                 "        check_size(row, anchors)",
             ]
-    answers: list[str] = []
     for i, target in enumerate(shape.targets):
         lines += _choose(i, target)
     lines += _root(shape)
-    for i, target in enumerate(shape.targets):
-        lines += _append(i, target, shape)
-        answers.append(f"answer{i}" if target.kind in _SEVERAL else f"batch{i}.answer")
+    # What is sent comes first: a row that is too large for it must not be anywhere.
+    for i in sorted(range(len(shape.targets)), key=shape.handed.__contains__):
+        lines += _append(i, shape.targets[i], shape)
+    answers = [
+        f"answer{i}" if target.kind in _SEVERAL else f"batch{i}.answer"
+        for i, target in enumerate(shape.targets)
+    ]
     lines.append("    emissions.emitted += 1")  # behind all that may refuse the tuple
     lines += _tail(shape)
     answer = " + ".join(answers) or "()"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,6 +30,7 @@ from storm_py.wire.values import PLAIN, Codec
 from .acking import ROOT_BYTES, Acks, anchor_list, count_roots
 from .custom import chooser
 from .debug import emit_log
+from .emissions import Current, Emissions
 from .emit_source import SHUFFLES, SIGNATURES, EmitShape, Tracking, compile_emit, emit_lines
 from .keyed import cached, to_owner, to_owners
 
@@ -39,23 +39,6 @@ _TRAVELS = (
     "UUID), Enum members, dataclasses or numpy arrays, or register a serializer for the class with "
     "Config.register_serialization"
 )
-
-
-@dataclass(slots=True)
-class Emissions:
-    """What one task has emitted: written by the generated functions, read per burst or report."""
-
-    emitted: int = 0
-    ended: bool = False
-    #: the burst of next_tuple calls that goes on is to end
-    stop: bool = False
-
-
-@dataclass(slots=True)
-class Current:
-    """The tuple that a basic bolt is executing: what its emits are anchored to."""
-
-    tuple: TrackedTuple | None = None
 
 
 class TaskOutput:

@@ -4,9 +4,9 @@ One per executor, or per chain of fused ones. It decodes frames, runs user code 
 gathers what is emitted into batches, credits what is finished, heeds pressure, and carries END
 waves. Sockets, clocks and processes belong to the driver (`storm_py.runtime.instance`,
 `storm_py.single`), which hands in a `Port` for what is needed while user code runs: the time, and
-a way to send. Input is decoded
-and queued by `storm_py.engine.intake`, output gathered and sent by `storm_py.engine.outflow`, or
-handed over within the instance by `storm_py.engine.chain`; what the end of the input takes is in
+a way to send. Input is decoded and queued by `storm_py.engine.intake`, output gathered and sent by
+`storm_py.engine.outflow`, or handed over within the instance by `storm_py.engine.chain`; spouts
+take their turns in `storm_py.engine.spouts`, and what the end of the input takes is in
 `storm_py.engine.waves`.
 
 User code runs nowhere but inside `open`, `activate`, `deactivate`, `on_data`, `work`, `spin`,
@@ -38,6 +38,7 @@ from .reports import Reports
 from .sessions import Sessions, Verdict
 from .settings import Settings
 from .slices import Slices
+from .spouts import Spouts
 from .statistics import InstanceStatistics
 from .tasks import BoltTask, RunningTask, SpoutTask
 from .timers import Timers
@@ -68,9 +69,6 @@ class InstanceCore:
         self._port = port
         self._sessions = Sessions(plan.topology_id, plan.version)
         self._inbound: int | None = None
-        self._active = False
-        #: messages were lost, nobody knows which, and the spouts have not been told
-        self._lost = False
         self._in = Intake(plan, settings.acking, settings.codec)
         self._tasks: dict[int, RunningTask] = {}
         self._chain = Chain(self._in)
@@ -106,7 +104,7 @@ class InstanceCore:
             )
         self._chain.join(self._tasks.values())
         self._first = next(iter(self._tasks.values()))
-        self._spouts = [t for t in self._tasks.values() if isinstance(t, SpoutTask)]
+        self._spouts = Spouts(self._tasks.values(), self._waves, port.clock, self._watch)
         self._out.unheard()
 
     # ---- life ----------------------------------------------------------------------------------
@@ -131,19 +129,11 @@ class InstanceCore:
 
     def activate(self) -> None:
         """Spouts may emit from now on; they are told when the state turns."""
-        if not self._active:
-            self._active = True
-            for spout in self._spouts:
-                self._watch.entered("activate", spout.task)
-                spout.activate()
+        self._spouts.activate()
 
     def deactivate(self) -> None:
         """Spouts may not emit until the next activate; answers still reach them."""
-        if self._active:
-            self._active = False
-            for spout in self._spouts:
-                self._watch.entered("deactivate", spout.task)
-                spout.deactivate()
+        self._spouts.deactivate()
 
     def connect(self) -> None:
         """Sockets to a (new) stream manager are there: open a session."""
@@ -171,16 +161,8 @@ class InstanceCore:
                 self._inbound = None
         self._out.unheard()
         self._out.disconnect()
-        self._lost = True
+        self._spouts.lost = True
         self._halt()
-
-    def _fail_lost(self) -> None:
-        """Nobody knows what became of what the spouts have emitted before a loss."""
-        if self._lost:
-            self._lost = False  # the answers may emit, and hear of the next one
-            for spout in self._spouts:
-                self._watch.entered("ack or fail", spout.task)
-                spout.fail_pending()
 
     def _drop_input(self) -> None:
         self._in.clear()
@@ -196,7 +178,7 @@ class InstanceCore:
             self._on_hello(session, record)
         elif self._sessions.peer(session) is not None:
             self._on_record(record)
-        if self.paused or self._lost:
+        if self.paused or self._spouts.lost:
             self._halt()
 
     def _on_hello(self, session: int, hello: control.Hello) -> None:
@@ -205,7 +187,7 @@ class InstanceCore:
                 # What it announced in the session before died with that one.
                 self._out.unheard()
                 self._drop_input()
-                self._lost |= self._inbound is not None
+                self._spouts.lost |= self._inbound is not None
             self._inbound = session
             self._out.say(control.Welcome(session))
 
@@ -219,10 +201,10 @@ class InstanceCore:
             case control.Pressure() | control.Grant():
                 self._out.heed(record)
             case control.FailPending():
-                self._lost = True
+                self._spouts.lost = True
             case control.LinkBroken(session=ours):
                 if self._out.is_session(ours):
-                    self._lost = True
+                    self._spouts.lost = True
                     self.connect()
             case _:
                 raise ProtocolError(f"{type(record).__name__} does not belong on a link")
@@ -269,7 +251,7 @@ class InstanceCore:
     @property
     def spouting(self) -> bool:
         """Whether a spout of ours may emit now."""
-        return self._active and not self.paused and any(not spout.ended for spout in self._spouts)
+        return not self.paused and self._spouts.emitting
 
     @property
     def has_work(self) -> bool:
@@ -305,8 +287,7 @@ class InstanceCore:
 
         Called while user code runs, or with no effect.
         """
-        for spout in self._spouts:
-            spout.halt()
+        self._spouts.halt()
         self._slices.halt()
 
     def spin(self) -> bool:
@@ -314,20 +295,20 @@ class InstanceCore:
 
         What waits to be executed goes first.
         """
-        emitted = False
-        self._fail_lost()
+        self._spouts.tell_lost()
         if self.has_work:
             self.work()
-        for spout in self._spouts:
-            if self._active and not self.paused and not self._chain.holds:
-                if not spout.ended:
-                    self._watch.entered("next_tuple", spout.task)
-                    emitted |= spout.burst(self._port.clock)
-                self._waves.end(spout)  # ended in this burst, or in open or activate already
+        emitted = self._spouts.burst(self._may_burst)
         busy = emitted or (self.has_work and not self.paused)
         if not busy or self._out.flush_due:
             self._out.flush()
         return busy
+
+    def _may_burst(self) -> bool:
+        """Whether a spout may emit now: what the one before it has handed over goes first."""
+        if self._chain.holds:
+            self.work()
+        return not self.paused and not self._chain.holds
 
     def flush(self) -> None:
         """Send every open batch, then credit the input whose outputs are now all on their way."""
@@ -340,12 +321,10 @@ class InstanceCore:
         if now >= self._beat_at:  # the link's other end notices losses by it
             self._beat_at = now + BEAT_SECS
             self._out.beat()
-        self._fail_lost()
+        self._spouts.tell_lost()
         if self._calls:
             self._calls.run()
-        for spout in self._spouts:
-            spout.tick(now)
-            self._waves.end(spout)
+        self._spouts.tick(now)
         if self._timers:
             self._timers.run(now, not self.paused, self._metering)
 
@@ -364,11 +343,7 @@ class InstanceCore:
 
     def on_wave(self, wave: int, drain: bool) -> None:
         """A new END wave: ended spouts send it; with `drain` every spout ends where it is."""
-        self._waves.begin(wave)
-        for spout in self._spouts:
-            if drain:
-                spout.drain()
-            self._waves.end(spout)
+        self._spouts.wave(wave, drain)
 
     # ---- looking in ----------------------------------------------------------------------------
 
@@ -377,13 +352,14 @@ class InstanceCore:
 
         `queued` are rows taken from the socket, or handed over, and not executed.
         """
-        executed = emitted = transferred = acked = failed = 0
-        queued = self._in.local_rows(component_id) if self._chain else 0
+        executed = emitted = transferred = queued = acked = failed = 0
         for task in self._tasks.values():
             if component_id in ("", task.component_id):
                 executed += task.executed
                 emitted += task.output.emissions.emitted
                 transferred += task.transferred
+                if self._chain:
+                    queued += self._chain.rows(task.task)
                 if isinstance(task, SpoutTask):
                     acked += task.told["ack"]
                     failed += task.told["fail"]

@@ -8,7 +8,7 @@ instance core takes items from the front; what comes of them is in `storm_py.eng
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -61,23 +61,35 @@ class Intake:
         self._contexts: dict[tuple[int, int], TupleContext] = {}
         #: What has come from outside; the core works at its front.
         self.queue: Queue = deque()
-        #: What tasks of this instance have handed to others of it; that comes first.
-        self.local: Queue = deque()
+        #: What tasks of this instance have handed to others of it, the last in the chain first.
+        self._local: dict[int, Queue] = {}
         #: Rows in `queue` that are not executed.
         self.rows = 0
 
+    def feed(self, tasks: Sequence[int]) -> None:
+        """These tasks are handed rows within the instance; each is behind those that feed it."""
+        self._local = {task: deque() for task in reversed(tasks)}
+
     @property
     def front(self) -> Queue:
-        """The queue whose first item is next; empty if nothing waits."""
-        return self.local or self.queue
+        """The queue whose first item is next; empty if nothing waits.
 
-    def local_rows(self, component_id: str) -> int:
-        """Rows that wait for a component in `local`; for any with the id ""."""
-        return sum(
-            len(item.rows) - item.done
-            for item in self.local
-            if isinstance(item, Rows) and component_id in ("", item.task.component_id)
-        )
+        The end of the chain goes first: so no task runs while anything waits behind it, and what
+        is on its way in here is never more than one slice of each has emitted.
+        """
+        for queue in self._local.values():
+            if queue:
+                return queue
+        return self.queue
+
+    @property
+    def holds(self) -> bool:
+        """Whether anything waits that was handed over."""
+        return any(self._local.values())
+
+    def local_rows(self, task: int) -> int:
+        """Rows that wait for a task and were handed over."""
+        return _rows_in(self._local.get(task, ()))
 
     def take(self, task: BoltTask, message: bytes, frame: frames.Frame) -> None:
         """Queue what a frame for `task` holds."""
@@ -105,11 +117,11 @@ class Intake:
     ) -> None:
         """Queue rows that task `src`, of the same instance, has emitted for `task`."""
         roots, edges = (None, []) if tracked is None else tracked
-        self._queue(self.local, task, src, runs, rows, roots, edges, 0, 0)
+        self._queue(self._local[task.task], task, src, runs, rows, roots, edges, 0, 0)
 
     def hand_over_marker(self, task: BoltTask, src: int, wave: int) -> None:
         """Queue an END marker of task `src`, of the same instance, for `task`."""
-        self.local.append(Marker(task, src, wave, 0))
+        self._local[task.task].append(Marker(task, src, wave, 0))
 
     def _queue(
         self,
@@ -186,6 +198,8 @@ class Intake:
 
     def check(self) -> None:
         """Assert that the count is that of the queue."""
-        assert self.rows == sum(
-            len(item.rows) - item.done for item in self.queue if isinstance(item, Rows)
-        )
+        assert self.rows == _rows_in(self.queue)
+
+
+def _rows_in(queue: Iterable[Rows | Marker]) -> int:
+    return sum(len(item.rows) - item.done for item in queue if isinstance(item, Rows))

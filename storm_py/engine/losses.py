@@ -13,8 +13,13 @@ from .worker_core import STREAM_MANAGER
 _REPLAYED: Final = "; tracked ones failed, for their spouts to emit again"
 
 
-def of_process(role: str, is_spout: bool, acking: bool) -> str:
-    """What went with a process of a worker; `is_spout` if it ran tasks of a spout."""
+def of_process(role: str, is_spout: bool, acking: bool, fused: bool = False) -> str:
+    """What went with a process of a worker; `is_spout` if it ran tasks of a spout.
+
+    `fused` says that it ran tasks of several components.
+    """
+    if is_spout and fused:
+        return f"its memory and {_tuples('in it', acking)}"
     if is_spout:
         return "its memory is lost, what it had pending included"
     before = "" if role == STREAM_MANAGER else "its memory and "

@@ -59,6 +59,8 @@ class Outflow:
         #: Rows and bytes that are finished, by task; a new dict for each session of the input.
         self._credits: dict[int, list[int]] = {}
         self._credited: dict[int, int] = {}
+        #: there was something to credit at the last flush, and something of it still in the chain
+        self._withheld = False
         self._flushed_at = port.clock()
         users, systems = _heeded(plan, hello.tasks)
         self.allowances = Allowances(users)
@@ -171,13 +173,21 @@ class Outflow:
         parts += self._ack_frames()
         if parts:
             self._transmit(parts)
-        if self._credits and not self._chain.holds:
-            self._send_credits()
+        if self._credits:
+            self._withheld = self._chain.holds
+            if not self._withheld:
+                self._send_credits()
         self._flushed_at = self._port.clock()
 
     @property
     def flush_due(self) -> bool:
-        """Whether a tuple may have waited for its frame to fill for as long as it may."""
+        """Whether a tuple may have waited for its frame to fill for as long as it may.
+
+        Credits that were withheld are due as soon as the chain is empty, which it may never be at
+        that time.
+        """
+        if self._withheld and not self._chain.holds:
+            return True
         return self._port.clock() - self._flushed_at >= self._settings.batch_delay_secs
 
     def _frame(self, batch: OpenBatch, task: int) -> list[bytes]:
@@ -234,6 +244,7 @@ class Outflow:
         """The session of the input is over, and what it is owed with it."""
         self._credits = {}
         self._credited = {}
+        self._withheld = False
 
     def _send_credits(self) -> None:
         credits, credited, link = self._credits, self._credited, self._link

@@ -28,8 +28,8 @@ class Port(Protocol):
     def log(self, text: str) -> None:
         """Write a line to the log of this instance, at INFO."""
 
-    def ended(self, wave: int, failed: bool) -> None:
-        """Every task of this executor has ended under this wave."""
+    def ended(self, executor: int, wave: int, failed: bool) -> None:
+        """Every task of this executor of the instance has ended under this wave."""
 
 
 class Watch:

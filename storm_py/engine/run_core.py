@@ -13,12 +13,12 @@ Pure: events in, actions out; processes and signals are in `storm_py.local`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from storm_py.config import Config
-from storm_py.core.plan import PhysicalPlan
+from storm_py.core.plan import ExecutorPlan, PhysicalPlan
 from storm_py.run import Phase
 from storm_py.wire import control
 
@@ -87,6 +87,10 @@ class _Worker:
     failures: int = 0
     stillborn: int = 0
 
+    def lives_as(self, incarnation: int) -> bool:
+        """Whether this incarnation was started last and is not known to be dead."""
+        return incarnation == self.incarnation and self.restart_at is None and not self.gone
+
 
 class RunCore:
     """One run of a plan."""
@@ -151,7 +155,7 @@ class RunCore:
     def worker_up(self, record: control.WorkerUp) -> list[Action]:
         """A worker's stream manager listens: introduce it to all others."""
         state = self._workers[record.worker]
-        if record.incarnation != state.incarnation:
+        if not state.lives_as(record.incarnation):
             return []
         state.up = record
         state.stillborn = 0
@@ -167,7 +171,7 @@ class RunCore:
     def stream_manager_down(self, record: control.StreamManagerDown) -> list[Action]:
         """A worker's stream manager died: whoever sends to it holds that back from now on."""
         state = self._workers[record.worker]
-        if record.incarnation != state.incarnation or self._phase == "stopping":
+        if not state.lives_as(record.incarnation) or self._phase == "stopping":
             return []
         return self._forget(record.worker, record.stream_manager_incarnation)
 
@@ -182,7 +186,7 @@ class RunCore:
     def worker_ready(self, record: control.WorkerReady, now: float) -> list[Action]:
         """All executors of a worker are ready."""
         state = self._workers[record.worker]
-        if record.incarnation != state.incarnation:
+        if not state.lives_as(record.incarnation):
             return []
         state.ready = True
         if self._phase == "starting":
@@ -204,10 +208,11 @@ class RunCore:
     def restarted(self, record: control.Restarted, now: float) -> list[Action]:
         """A process inside a worker died and is back."""
         self._restarts += 1
-        self._ended.pop(record.executor, None)
+        members = self._plan.instances.get(record.executor, ())
+        self._forget_ends(members)
         what = self._name(record.role, record.executor)
-        is_spout = self._is_spout(record.executor)
-        gone = losses.of_process(record.role, is_spout, self._acking)
+        is_spout = any(member.component_id in self._plan.topology.spouts for member in members)
+        gone = losses.of_process(record.role, is_spout, self._acking, len(members) > 1)
         self._lost.append(f"{what} was restarted ({record.reason}); {gone}")
         return [Note(f"{what} was restarted: {record.reason}"), *self._new_wave(now, REWAVE_SECS)]
 
@@ -232,7 +237,12 @@ class RunCore:
 
     @property
     def _all_ended(self) -> bool:
-        return all(self._ended.get(id_, 0) >= self._wave for id_ in self._plan.instances)
+        return all(self._ended.get(e.id, 0) >= self._wave for e in self._plan.executors)
+
+    def _forget_ends(self, executors: Iterable[ExecutorPlan]) -> None:
+        """They are started anew: their tasks have not ended yet."""
+        for executor in executors:
+            self._ended.pop(executor.id, None)
 
     def failed_to_run(self, record: control.ErrorReport, now: float) -> list[Action]:
         """User code raised; if it is fatal to its process the run has failed, but goes on.
@@ -303,8 +313,7 @@ class RunCore:
         self._wave_secs = REWAVE_SECS
         gone = losses.of_worker(self._acking)
         self._lost.append(f"worker {worker} was restarted ({reason}); {gone}")
-        for instance in self._plan.instances_on(worker):
-            self._ended.pop(instance, None)
+        self._forget_ends(self._plan.on_worker(worker))
         if now - state.started_at >= HEALTHY_SECS:
             state.failures = 0
         state.restart_at = now + BACKOFF_SECS[min(state.failures, len(BACKOFF_SECS) - 1)]
@@ -341,11 +350,6 @@ class RunCore:
             TellWorker(worker, record) for worker, state in self._workers.items() if not state.gone
         ]
 
-    def _is_spout(self, executor: int) -> bool:
-        if not executor:
-            return False
-        return self._plan.executor(executor).component_id in self._plan.topology.spouts
-
     def _name(self, role: str, executor: int) -> str:
         if role == "stream-manager":
             return "a stream manager"
@@ -356,7 +360,7 @@ class RunCore:
         for state in self._workers.values():
             assert not state.ready or state.up is not None
             assert not (state.gone and self._phase not in ("stopping", "done"))
-        assert set(self._ended) <= set(self._plan.instances)
+        assert set(self._ended) <= {executor.id for executor in self._plan.executors}
 
 
 def _introduce(record: control.WorkerUp) -> control.Connect:

@@ -139,6 +139,7 @@ class RunningTask:
         topology = plan.topology if self._is_system else users_part(plan.topology)
         users = topology.components[component_id]
         self.task = task
+        self.executor = executor.id
         self.wave = 0
         self.ended = False
         self.failed = False
@@ -153,12 +154,11 @@ class RunningTask:
             self.conf[Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS],
             clock(),
         )
-        downstream = plan.downstream_tasks(component_id)
         batcher = Batcher(
-            downstream,
+            plan.downstream_tasks(component_id),
             settings.batch_rows,
             min(settings.batch_bytes, settings.max_frame_bytes),
-            set(plan.tasks_in(executor.instance)).intersection(downstream),
+            plan.handed(executor),
         )
         self._style = self._style_of(component)
         self._targets = plan.targets(component_id, executor, groupings)

@@ -18,7 +18,7 @@ from .timers import Timers
 
 
 class Waves:
-    """Those that pass `tasks`, which are all of one executor and may still grow."""
+    """Those that pass `tasks`, which are all of one instance and may still grow."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Waves:
                 self._timers.finish(spout)
             spout.wave = self._wave
             self._out.markers(spout)
-            self._report()
+            self._report(spout.executor)
 
     def arrived(self, marker: Marker) -> None:
         """The marker's turn has come, behind the rows that were sent before it."""
@@ -64,10 +64,10 @@ class Waves:
             task.wave = marker.wave
             self.begin(marker.wave)
             self._out.markers(task)
-            self._report()
+            self._report(task.executor)
 
-    def _report(self) -> None:
-        waves = {task.wave for task in self._tasks.values()}
-        if len(waves) == 1 and all(task.ended for task in self._tasks.values()):
-            failed = any(task.failed for task in self._tasks.values())
-            self._port.ended(waves.pop(), failed)
+    def _report(self, executor: int) -> None:
+        tasks = [task for task in self._tasks.values() if task.executor == executor]
+        waves = {task.wave for task in tasks}
+        if len(waves) == 1 and all(task.ended for task in tasks):
+            self._port.ended(executor, waves.pop(), any(task.failed for task in tasks))

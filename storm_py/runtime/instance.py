@@ -80,7 +80,8 @@ class Instance(Watch):
         self._outlet: Outlet | None = None
         self._orders: deque[control.Control] = deque()
         page = folder.page(spec.instance, spec.worker_incarnation, spec.incarnation)
-        self._page = PageWriter(page, spec.incarnation)
+        members = plan.instances[spec.instance]
+        self._page = PageWriter(page, spec.incarnation, len(members))
         self._wakeup, self._wakeup_write = os.pipe()
         for fd in (self._wakeup, self._wakeup_write):
             os.set_blocking(fd, False)
@@ -90,7 +91,6 @@ class Instance(Watch):
         conf = plan.conf
         settings = Settings.of(conf, worker_port=6700 + spec.worker)
         self._spout_wait_secs = settings.spout_wait_secs
-        members = plan.instances[spec.instance]
         objects: dict[int, TaskObjects] = {}
         for executor in members:
             packed = folder.read_component(plan, executor.component_id)
@@ -175,11 +175,10 @@ class Instance(Watch):
         """Log a line, to this instance's file only."""
         _LOG.info("%s", text)
 
-    def ended(self, wave: int, failed: bool) -> None:
-        """Tell the worker that all tasks have ended."""
+    def ended(self, executor: int, wave: int, failed: bool) -> None:
+        """Tell the worker that all tasks of an executor have ended."""
         self._write_page()
-        spec = self._spec
-        record = control.Ended(spec.instance, spec.incarnation, wave, failed)
+        record = control.Ended(executor, self._spec.incarnation, wave, failed)
         self._channel.send(control.encode(record))
 
     # ---- the core's watch ----------------------------------------------------------------------

@@ -30,8 +30,6 @@ _COUNTERS_AT = 512
 _ACTIVITY = struct.Struct("<Q24sqq64sqqQ")
 _ACTIVITY_AT = 128
 _SIZE = 4096
-#: Executors of one instance that have room in a page: how long a fused chain may be.
-MOST_EXECUTORS = (_SIZE - _COUNTERS_AT) // _COUNTERS.size
 
 #: Executed, emitted, transferred, acked, failed.
 Totals: TypeAlias = tuple[int, int, int, int, int]
@@ -63,12 +61,13 @@ class Page:
 
 
 class PageWriter:
-    """The instance's side."""
+    """The instance's side; it has so many executors."""
 
-    def __init__(self, path: Path, incarnation: int) -> None:
+    def __init__(self, path: Path, incarnation: int, executors: int) -> None:
+        size = max(_SIZE, _COUNTERS_AT + executors * _COUNTERS.size)
         with path.open("wb+") as file:
-            file.truncate(_SIZE)
-            self._map = mmap.mmap(file.fileno(), _SIZE)
+            file.truncate(size)
+            self._map = mmap.mmap(file.fileno(), size)
         self._incarnation = incarnation
         self._loops = 0
         self._entries = 0

@@ -131,27 +131,31 @@ class StreamManager:
             self._transmit(sends)
 
     def _transmit(self, sends: list[Send]) -> None:
+        kept: dict[str, None] = {}
         for data, peer, message in sends:
             outlet = self._outlets.get(peer)
             if outlet is None:
                 continue  # closed since: its session is over
             if not data:
                 outlet.control.send(message)
-            elif peer in self._waiting:
-                self._keep(peer, message)
-            else:
+                continue
+            if peer not in self._waiting:
                 try:
                     outlet.data.send(message, zmq.NOBLOCK)
+                    continue
                 except zmq.Again:
-                    self._keep(peer, message)
+                    pass
+            self._keep(peer, message)
+            kept[peer] = None
+        # Behind the last word of the list: the core has decided all of it before it hears of this.
+        for peer in kept:
+            if self._waiting_bytes[peer] > self._high_bytes:
+                self._transmit(self._core.egress(peer, congested=True))
 
     def _keep(self, peer: str, message: bytes) -> None:
         """A peer's socket is full: wait with this message and all behind it."""
         self._waiting.setdefault(peer, deque()).append(message)
-        total = self._waiting_bytes.get(peer, 0) + len(message)
-        self._waiting_bytes[peer] = total
-        if total > self._high_bytes:
-            self._transmit(self._core.egress(peer, congested=True))
+        self._waiting_bytes[peer] = self._waiting_bytes.get(peer, 0) + len(message)
 
     def _send_waiting(self) -> None:
         for peer in list(self._waiting):

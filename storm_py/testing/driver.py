@@ -282,9 +282,8 @@ class TopologyDriver(Outcome):
     @property
     def unended(self) -> list[str]:
         """The components of which a task has not ended yet."""
-        cores = self._worker.cores.items()
-        unended = [core for peer, core in cores if peer not in self._worker.ended]
-        found = {task.component_id for core in unended for task in core.tasks}
+        executors = self.plan.executors
+        found = {e.component_id for e in executors if e.id not in self._worker.ended}
         return [id for id in self.plan.topology.components if id in found]
 
     def figures(self) -> tuple[ComponentFigures, ...]:

@@ -199,9 +199,9 @@ class _Port(Watch):
     def log(self, text: str) -> None:
         self._network.tell("log:", text)
 
-    def ended(self, wave: int, failed: bool) -> None:
+    def ended(self, executor: int, wave: int, failed: bool) -> None:
         one = self._instance
-        record = control.Ended(one.executor, one.incarnation, wave, failed)
+        record = control.Ended(executor, one.incarnation, wave, failed)
         self._network.send(one.to_worker, record)
 
     def wake(self) -> None:

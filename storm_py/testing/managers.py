@@ -60,13 +60,16 @@ class Manager(Linked):
             self._transmit(self.core.beat())
 
     def _transmit(self, sends: list[Send]) -> None:
+        kept: dict[str, None] = {}
         for data, peer, message in sends:
-            full = data and peer.startswith("s") and (peer in self.kept or self.is_full(peer))
-            if full:
+            if data and peer.startswith("s") and (peer in self.kept or self.is_full(peer)):
                 self.kept.setdefault(peer, deque()).append(message)
-                self._look_at_kept(peer)
+                kept[peer] = None
             else:
                 self.send(data, peer, message)
+        # Behind the last word of the list: the core has decided all of it before it hears of this.
+        for peer in kept:
+            self._look_at_kept(peer)
 
     def _send_kept(self, peer: str) -> None:
         queue = self.kept[peer]

@@ -1,14 +1,15 @@
 """Random topologies: what a `Simulation` runs when it is given nothing else.
 
 Up to two spouts and four bolts (`storm_py.testing.random_components`), linked in any acyclic way by
-any grouping, some on several streams, some with ticks, some with metrics.
+any grouping, some on several streams, some with ticks, some with metrics. In some of them bolts
+join their source, by local_or_shuffle and with as many tasks: those run fused.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from storm_py.api.component import BaseBasicBolt, BaseRichBolt
 from storm_py.api.declarers import BoltDeclarer
@@ -26,6 +27,9 @@ from .random_components import (
     Source,
 )
 
+#: How many of the topologies have bolts that join their source.
+SHARE_FUSED: Final = 0.3
+
 
 def random_topology(
     rng: random.Random, later: Later
@@ -33,7 +37,10 @@ def random_topology(
     """A topology, its configuration, and the seconds that each component takes for a tuple."""
     builder = TopologyBuilder()
     prefix = f"{rng.getrandbits(32):x}"
+    fusing = random.Random(prefix)
+    most_join = fusing.random() < SHARE_FUSED
     streams_of: dict[str, Mapping[str, bool]] = {}
+    sizes: dict[str, tuple[int, int]] = {}  # executors and tasks
     conf = _random_conf(rng)
     # What is held is acked when more arrives, which a small bound may not let happen; what is
     # dropped keeps its place until it fails for its time, one after the other.
@@ -57,18 +64,27 @@ def random_topology(
                 pushed=rng.choice([0, 0, 0.2]),
             )
             spout = RandomSpout(f"{prefix} {name}", source, streams, later)
-            builder.set_spout(name, spout, rng.randint(1, min(tasks, 2))).set_num_tasks(tasks)
+            sizes[name] = rng.randint(1, min(tasks, 2)), tasks
+            builder.set_spout(name, spout, sizes[name][0]).set_num_tasks(tasks)
         else:
             last = rng.random() < 0.3
             made = {} if last else streams
             bolt = _random_bolt(rng, f"{prefix} {name}", made, may_hold, later)
-            declarer = builder.set_bolt(name, bolt, rng.randint(1, tasks)).set_num_tasks(tasks)
+            sizes[name] = rng.randint(1, tasks), tasks
+            joined = fusing.choice(list(streams_of)) if fusing.random() < most_join * 0.8 else ""
+            if joined:
+                sizes[name] = sizes[joined]
+            executors, tasks = sizes[name]
+            declarer = builder.set_bolt(name, bolt, executors).set_num_tasks(tasks)
             if rng.random() < 0.25:
                 secs = rng.choice([0.2, 1, 5])
                 declarer.add_configuration(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, secs)
-            heard = rng.sample(list(streams_of), rng.randint(1, min(2, len(streams_of))))
-            for before in heard:
-                _subscribe(rng, declarer, before, streams_of[before])
+            if joined:
+                _join(declarer, joined, streams_of[joined])
+            else:
+                heard = rng.sample(list(streams_of), rng.randint(1, min(2, len(streams_of))))
+                for before in heard:
+                    _subscribe(rng, declarer, before, streams_of[before])
             if last:
                 continue
         streams_of[name] = streams
@@ -89,6 +105,12 @@ def _random_bolt(
     if rng.random() < 1 / 3:
         return RandomBasicBolt(name, manners, streams)
     return RandomBolt(name, manners, streams, later)
+
+
+def _join(declarer: BoltDeclarer, source: str, streams: Mapping[str, bool]) -> None:
+    for stream, direct in streams.items():
+        if not direct:
+            declarer.local_or_shuffle_grouping(source, stream)
 
 
 def _subscribe(

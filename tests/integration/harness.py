@@ -120,13 +120,20 @@ class Outcome:
         """What user code reported under this name."""
         return self.seen.reports(name)
 
+    def check_ended_by_itself(self) -> None:
+        """Assert that it went to the end of its input: it did not fail, and nobody stopped it.
+
+        A run drains at the first SIGTERM, which may be that of a time limit for the tests.
+        """
+        assert not self.result.failed, self.seen.errors
+        assert not self.result.interrupted, self.seen.events
+        assert not self.result.forced, self.seen.events
+
     def check_clean(self) -> None:
         """Assert that the run ended by itself, without failure, restart or loss."""
         result = self.result
         assert not self.seen.errors, self.seen.errors[0].traceback
-        assert not result.failed
-        assert not result.interrupted
-        assert not result.forced, self.seen.events
+        self.check_ended_by_itself()
         assert result.lost == ()
         assert result.final.restarts == 0
         assert result.final.phase == "done"

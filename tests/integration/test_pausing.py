@@ -10,7 +10,7 @@ import pytest
 
 from storm_py.config import Config
 from tests.integration.harness import Outcome, Recorder, local_run
-from tests.integration.test_acking import processes_like
+from tests.integration.test_acking import kill_when
 from tests.integration.topologies_for_tests.pausing import pausing
 
 CONF = {Config.TOPOLOGY_MAX_SPOUT_PENDING: 500}
@@ -71,9 +71,7 @@ def test_what_else_restarts_does_not_wake_the_spouts(tmp_path: Path, victim: str
     seen = Recorder()
     run = local_run(pausing(gate), 2, CONF, seen)
     seen.when(lambda: seen.executed("sink") > 100, run.deactivate)
-    seen.when(
-        lambda: len(seen.reports("deactivated")) == 2, lambda: processes_like(victim)[0].kill()
-    )
+    kill_when(seen, lambda: len(seen.reports("deactivated")) == 2, victim)
     back = {"stream_manager": "stream manager was restarted", "worker": "is up again"}[victim]
     seen.when(lambda: any(back in event for event in seen.events), run.activate)
     seen.when(lambda: any("activated: spouts go" in event for event in seen.events), gate.touch)

@@ -37,6 +37,13 @@ def test_a_process(role: str, is_spout: bool, tracked: str, untracked: str) -> N
     assert losses.of_process(role, is_spout, acking=False) == untracked
 
 
+def test_a_process_of_a_spout_and_what_is_fused_with_it() -> None:
+    tracked = losses.of_process("instance", True, acking=True, fused=True)
+    assert tracked == f"its memory and untracked tuples in it are lost; {REPLAYED}"
+    untracked = losses.of_process("instance", True, acking=False, fused=True)
+    assert untracked == "its memory and the tuples in it are lost"
+
+
 def test_a_worker() -> None:
     memory = "the memory of its tasks and"
     assert losses.of_worker(True) == f"{memory} untracked tuples in it are lost; {REPLAYED}"

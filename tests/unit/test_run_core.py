@@ -20,8 +20,13 @@ from storm_py.wire.control import (
     Stop,
     Wave,
 )
-from tests.builders import bolt, plan_of, spout
+from tests.builders import LOCAL, bolt, plan_of, spout
 from tests.runs import Run, both, meet, notes, running
+
+#: lines is executors 1 and 2 (workers 0 and 1), words executors 3 and 4, fused with them
+FUSED = plan_of(
+    spout("lines", tasks=2), bolt("words", {"lines": LOCAL}, tasks=2), workers=2, fuse=True
+)
 
 
 class TestWithoutAccidents:
@@ -83,6 +88,24 @@ class TestWithoutAccidents:
         assert run.tick(100.0 + QUIET_REWAVE_SECS) == both(Wave(2, drain=False))
         assert run.tick(100.0 + 3 * QUIET_REWAVE_SECS - 0.1) == []
         assert run.tick(100.0 + 3 * QUIET_REWAVE_SECS) == both(Wave(3, drain=False))
+
+    def test_a_marker_between_fused_chains_may_be_lost_as_well(self) -> None:
+        """Both spouts have ended, and no bolt behind them: each waits for the other chain."""
+        run = running(FUSED)
+        run.ended(1, 1, 2)
+        assert run.tick(QUIET_REWAVE_SECS) == both(Wave(2, drain=False))
+        assert run.ended(2, 1, 2, 3) == []
+        assert run.ended(2, 4) == both(Stop())
+
+    def test_the_restart_of_a_chain_undoes_the_ends_of_all_its_executors(self) -> None:
+        run = running(FUSED)
+        run.ended(1, 1, 2, 3)
+        (note, *wave) = run.restarted("instance", 1)
+        assert isinstance(note, Note)
+        assert note.text == "lines + words (tasks 1, 3) was restarted: signal 9"
+        assert wave == both(Wave(2, drain=False))
+        assert run.ended(2, 2, 4, 1) == []
+        assert run.ended(2, 3) == both(Stop())
 
 
 def renewed_twice() -> Run:
@@ -297,6 +320,17 @@ class TestDeadWorkers:
         run.tick(1.0)
         run.now = 1.0 + HEALTHY_SECS
         assert run.died(1)[-1] == StartWorker(1, 4)
+
+    def test_what_it_said_comes_too_late_while_it_waits_for_its_restart(self) -> None:
+        run = running()
+        run.died(0)
+        assert run.died(0) == [
+            Note("worker 0 died (signal 9) and is started again"),
+            TellWorker(1, Disconnect("s0", newest_incarnation(2))),
+        ]
+        assert run.up(0, 2) == run.ready(0, 2) == run.stream_manager_down(0, 1, 2) == []
+        assert run.tick(BACKOFF_SECS[1]) == [StartWorker(0, 3)]
+        assert run.up(0, 3) == [meet(1, 0), meet(0, 1)]
 
     def test_waiting_for_its_restart_when_the_run_stops(self) -> None:
         run = running()

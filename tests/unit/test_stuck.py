@@ -70,7 +70,7 @@ class TestPage:
         assert (found.counters, found.busy_since, found.activity) == ((), 0.0, None)
 
     def test_counters_and_activity_side_by_side(self, tmp_path: Path) -> None:
-        page = PageWriter(tmp_path / "page", 7)
+        page = PageWriter(tmp_path / "page", 7, executors=2)
         page.entered(100.0, "execute", 5, 3, "default", 12, 40)
         assert read_page(tmp_path / "page").activity == EXECUTING
         one = InstanceStatistics(1, 2, 3, queued=4, acked=5, failed=6)
@@ -80,8 +80,14 @@ class TestPage:
         assert found.counters == (Counters((1, 2, 3, 5, 6), 4), Counters((7, 8, 9, 0, 0), 10))
         assert (found.busy_since, found.activity) == (0.0, None)
 
+    def test_a_chain_may_be_of_any_length(self, tmp_path: Path) -> None:
+        page = PageWriter(tmp_path / "page", 1, executors=500)
+        page.write([InstanceStatistics(n, 0, 0, queued=0) for n in range(500)])
+        found = read_page(tmp_path / "page").counters
+        assert [counters.totals[0] for counters in found] == list(range(500))
+
     def test_a_wait_that_is_not_the_users_does_not_count(self, tmp_path: Path) -> None:
-        page = PageWriter(tmp_path / "page", 1)
+        page = PageWriter(tmp_path / "page", 1, executors=1)
         page.entered(100.0, "execute", 5, 3, "default", 12, 40)
         assert page.busy(0.0) == 100.0
         assert read_page(tmp_path / "page").activity is None
@@ -89,7 +95,7 @@ class TestPage:
         assert read_page(tmp_path / "page").activity == replace(EXECUTING, since=150.0)
 
     def test_names_of_any_length_and_alphabet(self, tmp_path: Path) -> None:
-        page = PageWriter(tmp_path / "page", 1)
+        page = PageWriter(tmp_path / "page", 1, executors=1)
         page.entered(100.0, "execute", 5, 3, "größe" * 30, 0, 0)
         found = read_page(tmp_path / "page").activity
         assert found is not None

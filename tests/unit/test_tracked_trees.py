@@ -19,6 +19,9 @@ MAX_PENDING = "topology.max.spout.pending"
 TIMEOUT = "topology.message.timeout.secs"
 ACKERS = "topology.acker.executors"
 
+#: Which of two bolts are fused with what they read: none, one, or both with the spout.
+NEAR = ["", "b1", "b2", "b1 b2"]
+
 
 def check_answers(world: World, failed: Collection[int] = ()) -> None:
     """Each message id was answered exactly once, and nothing is left anywhere."""
@@ -87,19 +90,21 @@ def test_a_tree_is_open_until_the_last_late_ack() -> None:
 # ---- failures ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("near", NEAR)
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("where", [1, 2])
-def test_a_failure_anywhere_fails_its_tree_only(workers: int, where: int) -> None:
+def test_a_failure_anywhere_fails_its_tree_only(workers: int, where: int, near: str) -> None:
     bad = Step(bad=(3, 5))
     bolts = [bad, Step()] if where == 1 else [Step(children=2), bad]
-    world = World(chain(Feed(10), *bolts), workers=workers)
+    world = World(chain(Feed(10), *bolts, near=near), workers=workers)
     world.run()
     check_answers(world, {3, 5})
 
 
+@pytest.mark.parametrize("near", NEAR)
 @pytest.mark.parametrize("reported", [False, True])
-def test_a_basic_bolt_fails_its_tuple_by_an_exception(reported: bool) -> None:
-    world = World(chain(Feed(10), Basic((0, 4, 9), reported), Step()))
+def test_a_basic_bolt_fails_its_tuple_by_an_exception(reported: bool, near: str) -> None:
+    world = World(chain(Feed(10), Basic((0, 4, 9), reported), Step(), near=near))
     world.run()
     check_answers(world, {0, 4, 9})
     assert len(world.all(Step)[0].seen) == 20
@@ -121,7 +126,7 @@ def test_user_code_that_seeds_completes_no_tree_falsely(generator: Any) -> None:
     state = random.getstate()
     try:
         world = World(builder, generator=generator)
-        world.stopped.update(world.executors("lost"))
+        world.stopped.update(world.instances_of("lost"))
         world.run()
     finally:
         random.setstate(state)
@@ -144,7 +149,7 @@ def test_an_instance_that_dies_fails_exactly_the_trees_it_had_not_finished(
     """Also those of the spout on the other worker, and those whose row has several roots."""
     bolts = [Step("batch"), Step()] if multi else [Step()]
     world = World(chain(Feed(12), *bolts, tasks=2), workers=workers)
-    dying = world.executors(f"b{len(bolts)}")[1]
+    dying = world.instances_of(f"b{len(bolts)}")[1]
     world.stopped.add(dying)
     if multi:
         world.run()
@@ -174,7 +179,7 @@ def test_an_instance_that_dies_fails_exactly_the_trees_it_had_not_finished(
 
 def test_what_waits_for_a_dead_instance_is_not_failed_but_delivered_to_its_successor() -> None:
     world = World(chain(Feed(1000), Step()), {"storm_py.batch.rows": 7})
-    (sink,) = world.executors("b1")
+    (sink,) = world.instances_of("b1")
     for _ in range(6):  # some frames are finished and credited
         world.round()
     world.stopped.add(sink)
@@ -197,7 +202,28 @@ def test_what_waits_for_a_dead_instance_is_not_failed_but_delivered_to_its_succe
     assert world.open_trees == 0
 
 
-@settings(max_examples=30)
+@pytest.mark.parametrize("batch_rows", [1, 7, 256])
+def test_a_chain_that_dies_fails_what_was_inside_of_it_at_once(batch_rows: int) -> None:
+    """It had come in, and nothing of it was credited: nobody has to wait for a timeout."""
+    builder = chain(Feed(300), Step(children=20), Step(), Step(), near="b2")
+    world = World(builder, {"storm_py.batch.rows": batch_rows})
+    (dying,), (sink,) = world.instances_of("b2"), world.instances_of("b3")
+    world.stopped.add(sink)
+    world.run()
+    core = world.instances[dying]
+    assert core.paused
+    assert core.statistics("b2").queued > 0
+    world.kill_instance(dying)
+    world.stopped.clear()
+    world.run()
+    (feed,) = world.all(Feed)
+    assert feed.failed != []
+    world.start_instance(dying)
+    world.run()
+    check_answers(world, feed.failed)
+
+
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(
@@ -209,13 +235,14 @@ def test_what_waits_for_a_dead_instance_is_not_failed_but_delivered_to_its_succe
     ),
     st.sampled_from(["", "late", "batch"]),
     st.sampled_from([1, 3, 256]),
+    st.sampled_from(NEAR),
 )
 def test_deaths_at_any_moment_give_one_answer_each_and_no_false_ack(
-    events: list[tuple[str, int, int]], mode: str, batch_rows: int
+    events: list[tuple[str, int, int]], mode: str, batch_rows: int, near: str
 ) -> None:
-    builder = chain(Feed(40), Step(mode, children=2), Step("end"), tasks=2)
+    builder = chain(Feed(40), Step(mode, children=2), Step("end"), tasks=2, near=near)
     world = World(builder, {"storm_py.batch.rows": batch_rows, TIMEOUT: 10, MAX_PENDING: 15}, 2)
-    bolts = [*world.executors("b1"), *world.executors("b2")]
+    bolts = [*world.instances_of("b1"), *world.instances_of("b2")]
     for what, which, rounds in events:
         for _ in range(rounds if what != "step" else 0):
             world.round()
@@ -255,13 +282,14 @@ def test_deaths_at_any_moment_give_one_answer_each_and_no_false_ack(
     assert world.open_trees == 0
 
 
-def test_replay_finishes_what_deaths_interrupted() -> None:
-    world = World(chain(Feed(200, replay=True), Step(), Step(), tasks=2), workers=2)
+@pytest.mark.parametrize("near", ["", "b2"])
+def test_replay_finishes_what_deaths_interrupted(near: str) -> None:
+    world = World(chain(Feed(200, replay=True), Step(), Step(), tasks=2, near=near), workers=2)
     chaos = random.Random(3)
     for _ in range(8):
         for _ in range(chaos.randrange(3)):
             world.round()
-        victim = chaos.choice([*world.executors("b1"), *world.executors("b2")])
+        victim = chaos.choice([*world.instances_of("b1"), *world.instances_of("b2")])
         world.kill_instance(victim)
         world.round()
         world.start_instance(victim)
@@ -277,8 +305,9 @@ def test_replay_finishes_what_deaths_interrupted() -> None:
     assert world.open_trees == 0
 
 
-def test_a_dying_stream_manager_fails_all_open_trees() -> None:
-    world = World(chain(Feed(10), Step("late"), tasks=2), workers=2)
+@pytest.mark.parametrize("near", ["", "b1"])
+def test_a_dying_stream_manager_fails_all_open_trees(near: str) -> None:
+    world = World(chain(Feed(10), Step("late"), tasks=2, near=near), workers=2)
     world.run()
     steps = world.all(Step)
     for step in steps:
@@ -301,9 +330,10 @@ def test_a_dying_stream_manager_fails_all_open_trees() -> None:
 # ---- bounds and time ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("near", ["", "b1"])
 @pytest.mark.parametrize("limit", [1, 7])
-def test_max_spout_pending_bounds_what_is_pending(limit: int) -> None:
-    world = World(chain(Feed(50), Step("late"), tasks=2), {MAX_PENDING: limit})
+def test_max_spout_pending_bounds_what_is_pending(limit: int, near: str) -> None:
+    world = World(chain(Feed(50), Step("late"), tasks=2, near=near), {MAX_PENDING: limit})
     world.run()
     assert [feed.next for feed in world.all(Feed)] == [limit, limit]
     release_all(world)
@@ -311,8 +341,9 @@ def test_max_spout_pending_bounds_what_is_pending(limit: int) -> None:
     assert [feed.most for feed in world.all(Feed)] == [limit, limit]
 
 
-def test_a_tuple_that_nobody_acks_fails_between_one_and_two_timeouts() -> None:
-    world = World(chain(Feed(6), Step("late")), {TIMEOUT: 10, MAX_PENDING: 3})
+@pytest.mark.parametrize("near", ["", "b1"])
+def test_a_tuple_that_nobody_acks_fails_between_one_and_two_timeouts(near: str) -> None:
+    world = World(chain(Feed(6), Step("late"), near=near), {TIMEOUT: 10, MAX_PENDING: 3})
     world.run()
     (feed,) = world.all(Feed)
     (late,) = world.all(Step)
@@ -365,7 +396,7 @@ def test_the_end_comes_when_nothing_is_pending() -> None:
 def test_without_ackers_message_ids_are_acked_at_once_and_nothing_is_tracked(workers: int) -> None:
     builder = chain(Feed(20), Step("late", bad=(3,)), Basic((5,)))
     world = World(builder, {ACKERS: 0, MAX_PENDING: 1}, workers)
-    world.stopped.update(world.executors("b1"))
+    world.stopped.update(world.instances_of("b1"))
     world.run()
     check_answers(world)
     world.stopped.clear()
