@@ -260,10 +260,12 @@ _ALL_KEYS: Final = (
     ),
     Key(
         "storm_py.spout.wait.ms",
-        10,
+        50,
         number(1, 60_000),
         "milliseconds",
-        "Longest wait between calls of next_tuple that emit nothing; waits start at 1 ms and grow.",
+        "Longest wait between calls of next_tuple that emit nothing; waits start at 1 ms and grow, "
+        "and the first tuple ends them. A spout that has a file descriptor to wait on, see its "
+        "method wait_fd, does not wait longer than that is quiet.",
         "1 ms, the sleep of Storm's progressive wait strategy; backing off spares an idle machine",
     ),
     Key(

@@ -40,6 +40,9 @@ from storm_py.transport.zeromq import ChannelServer, Context
 from storm_py.wire import control
 
 _SNAPSHOT_SECS = 0.25
+#: Milliseconds between two looks at the clock while nothing happens.
+_QUIET_MS = 250
+_BUSY_MS = 50
 #: Seconds that workers have to leave after the last report, before they are killed.
 _LEAVE_SECS = 5.0
 
@@ -145,7 +148,9 @@ class LocalRun:
                 )
             self._perform(self._core.start(time.monotonic()))
             while self._core.phase != "done" and not self._forced:
-                poller.poll(50)
+                # While it runs quietly only what wakes it matters: signals, deaths, messages.
+                quiet = self._core.phase == "running" and self._deadline is None
+                poller.poll(_QUIET_MS if quiet else _BUSY_MS)
                 drain_pipe(wakeup)
                 self._take_messages()
                 self._reap()

@@ -61,6 +61,17 @@ class BaseRichSpout(BaseComponent):
         """
         raise NotImplementedError(f"{type(self).__name__} does not define next_tuple(self)")
 
+    def wait_fd(self) -> int | None:
+        """Offer a file descriptor that can be read when there may be something to emit, or None.
+
+        Asked once, after ``open``. While it is quiet ``next_tuple`` is called about once a second
+        only, and at once when it is not: for sockets, pipes, and threads that write a byte into a
+        pipe for what they put into a queue. Whoever makes it readable must be read by
+        ``next_tuple``; one that stays so while nothing is emitted is not waited for any more, until
+        something is. (No counterpart in Storm.)
+        """
+        return None
+
     def ack(self, msg_id: object) -> None:
         """Learn that the tuple emitted with ``msg_id`` was processed completely."""
 

@@ -44,6 +44,8 @@ class SpoutTask(RunningTask):
             raise TypeError(f"task {task} is a {type(component).__name__}, expected a spout")
         super().__init__(plan, task, component, *rest)
         self._spout = component
+        #: What can be read when there may be something to emit, None if nobody knows.
+        self.wait_fd: int | None = None
         self._burst_calls = 1
         #: How many message ids the spout was told of, by the method called.
         self.told = {"ack": 0, "fail": 0}
@@ -51,6 +53,16 @@ class SpoutTask(RunningTask):
 
     def _open(self) -> None:
         self._call("open", self._spout.open, self.conf, self.context, self._collector)
+        self._call("wait_fd", self._ask_wait_fd)
+
+    def _ask_wait_fd(self) -> None:
+        fd = self._spout.wait_fd()
+        if fd is not None and (not isinstance(fd, int) or isinstance(fd, bool) or fd < 0):
+            raise TypeError(
+                f"wait_fd of {type(self._spout).__name__} returned {fd!r}; expected a file "
+                "descriptor, as socket.fileno() gives, or None"
+            )
+        self.wait_fd = fd
 
     def _close(self) -> None:
         self._call_quietly("close", self._spout.close)

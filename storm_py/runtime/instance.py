@@ -24,10 +24,11 @@ import zmq
 
 from storm_py.components import TaskObjects, unpack
 from storm_py.core.plan import PhysicalPlan
+from storm_py.engine.idling import Idling
 from storm_py.engine.instance_core import InstanceCore
 from storm_py.engine.port import Watch
 from storm_py.engine.settings import Settings
-from storm_py.engine.tasks import UserError
+from storm_py.engine.tasks import SpoutTask, UserError
 from storm_py.transport.zeromq import UPSTREAM_HWM, ChannelClient, Context, Inlet, Outlet
 from storm_py.wire import control
 
@@ -39,12 +40,10 @@ _LOG = logging.getLogger("storm_py.instance")
 
 #: Seconds between two looks at the control sockets while there is work.
 _LOOK_SECS = 0.001
-#: Longest sleep of an instance that has nothing to do.
-_IDLE_SECS = 0.25
+#: Longest sleep of an instance that has nothing to do; whatever is for it wakes it earlier.
+_IDLE_SECS = 1.0
 #: Messages with results of acking that a spout takes between two bursts.
 _ACK_BURST = 64
-#: Rounds of an idle spout that wait the shortest time before waits begin to double.
-_EAGER_ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +86,9 @@ class Instance(Watch):
             os.set_blocking(fd, False)
         self._stopped = False
         self._ready = False
-        self._idle_rounds = 0
         conf = plan.conf
         settings = Settings.of(conf, worker_port=6700 + spec.worker)
-        self._spout_wait_secs = settings.spout_wait_secs
+        self._idling = Idling(settings.spout_wait_secs)
         objects: dict[int, TaskObjects] = {}
         for executor in members:
             packed = folder.read_component(plan, executor.component_id)
@@ -109,12 +107,14 @@ class Instance(Watch):
             {task: own.groupings for task, own in objects.items()},
         )
         self._is_spout = self._components[0] in plan.topology.spouts
-        self._poller = zmq.Poller()
-        self._poller_with_data = zmq.Poller()
+        self._poller, self._poller_with_data, self._poller_with_fds = (
+            zmq.Poller() for _ in range(3)
+        )
         for source in (self._inlet.control, channel.socket, self._wakeup):
-            self._poller.register(source, zmq.POLLIN)
-            self._poller_with_data.register(source, zmq.POLLIN)
-        self._poller_with_data.register(self._inlet.data, zmq.POLLIN)
+            for poller in (self._poller, self._poller_with_data, self._poller_with_fds):
+                poller.register(source, zmq.POLLIN)
+        for poller in (self._poller_with_data, self._poller_with_fds):
+            poller.register(self._inlet.data, zmq.POLLIN)
 
     # ---- the core's port -----------------------------------------------------------------------
 
@@ -216,6 +216,9 @@ class Instance(Watch):
                 )
             )
         )
+        self._idling.wait_on(t.wait_fd for t in self._core.tasks if isinstance(t, SpoutTask))
+        for fd in self._idling.fds:
+            self._poller_with_fds.register(fd, zmq.POLLIN)
         gc.collect()
         gc.freeze()
         step = self._spout_round if self._is_spout else self._bolt_round
@@ -257,15 +260,13 @@ class Instance(Watch):
         except zmq.Again:
             pass
         if core.spin():
-            self._idle_rounds = 0
+            self._idling.emitted()
             return
-        if core.spouting:
-            self._idle_rounds += 1
-            doublings = max(0, self._idle_rounds - _EAGER_ROUNDS)
-            wait = min(self._spout_wait_secs, 0.001 * 2 ** min(doublings, 20))
+        wait = self._idling.next() if core.spouting else _IDLE_SECS
+        if wait is None:
+            self._sleep(self._poller_with_fds, _IDLE_SECS)
         else:
-            wait = _IDLE_SECS
-        self._sleep(self._poller_with_data, wait)
+            self._sleep(self._poller_with_data, wait)
 
     def _sleep(self, poller: zmq.Poller, secs: float) -> None:
         """Wait for a message on the poller's sockets, and look at control."""
@@ -273,8 +274,10 @@ class Instance(Watch):
         timeout = self._core.next_timeout()
         if timeout is not None:
             secs = max(0.0, min(secs, timeout - time.monotonic()))
-        if any(source == self._wakeup for source, _ in poller.poll(math.ceil(secs * 1000))):
+        ready = [source for source, _ in poller.poll(math.ceil(secs * 1000))]
+        if self._wakeup in ready:
             self._drain_wakeup()
+        self._idling.woken(ready)
         self._core.tick(time.monotonic())
         self._look()
 

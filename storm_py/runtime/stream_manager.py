@@ -32,7 +32,7 @@ _LOG = logging.getLogger("storm_py.stream_manager")
 
 #: Seconds between two looks at control while data keeps coming.
 _LOOK_SECS = 0.001
-_IDLE_MS = 250
+_IDLE_MS = 1000
 #: While a socket was full: how soon it is tried again.
 _RETRY_MS = 20
 #: Seconds between two reports of queue lengths to the worker.
@@ -63,6 +63,7 @@ class StreamManager:
         address = folder.worker_address(worker, worker_incarnation)
         self._channel = ChannelClient(self._context, address, f"sm.{incarnation}")
         self._incarnation = incarnation
+        self._reported: list[int] = []
         self._stopped = False
         self._control, self._poller = zmq.Poller(), zmq.Poller()
         for socket in (self._inlet.control, self._channel.socket):
@@ -218,10 +219,10 @@ class StreamManager:
 
     def _report(self) -> None:
         queues = self._core.statistics().queues
-        record = control.QueueStats(
-            list(queues), [q.backlog_rows + q.outstanding_rows for q in queues.values()]
-        )
-        self._channel.send(control.encode(record))
+        rows = [q.backlog_rows + q.outstanding_rows for q in queues.values()]
+        if rows != self._reported:
+            self._reported = rows
+            self._channel.send(control.encode(control.QueueStats(list(queues), rows)))
 
 
 def main() -> None:

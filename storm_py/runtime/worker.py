@@ -42,8 +42,9 @@ from .process import (
 
 _LOG = logging.getLogger("storm_py.worker")
 
-#: Seconds between two reports of statistics to the parent.
+#: Seconds between two reports of statistics to the parent, and while there is nothing new.
 REPORT_SECS = 0.25
+_QUIET_SECS = 1.0
 _LAST_REPORT_MS = 200
 
 
@@ -83,6 +84,7 @@ class Worker:
             for path in folder.pages(instance):  # of earlier starts of this worker
                 self._bank(instance, path)
         self._queued: dict[int, int] = {}
+        self._reported: dict[int, control.ExecutorStats] = {}
         self._left = False
         self._poller = zmq.Poller()
         self._wakeup, wakeup_write = os.pipe()
@@ -100,16 +102,15 @@ class Worker:
         report_at = 0.0
         while not self._left:
             timeout = self._core.next_timeout()
-            wait = REPORT_SECS if timeout is None else timeout - time.monotonic()
-            self._poller.poll(math.ceil(max(0.0, min(wait, REPORT_SECS)) * 1000))
+            until = report_at if timeout is None else min(timeout, report_at)
+            self._poller.poll(math.ceil(max(0.0, until - time.monotonic()) * 1000))
             self._take_messages()
             self._reap()
             self._take_news()
             now = time.monotonic()
             self._perform(self._core.tick(now))
             if now >= report_at:
-                self._report()
-                report_at = now + REPORT_SECS
+                report_at = now + (REPORT_SECS if self._report() else _QUIET_SECS)
         if any(self._queued.values()):  # what the stream manager said last may be on its way
             self._channel.socket.poll(_LAST_REPORT_MS)
             self._take_messages()
@@ -295,7 +296,9 @@ class Worker:
             before[4] + failed,
         )
 
-    def _report(self) -> None:
+    def _report(self) -> bool:
+        """Tell the parent what has changed since the last report; whether anything has."""
+        before = dict(self._reported)
         for instance in self._plan.instances_on(self._worker):
             page = read_page(self._page(instance, self._instances.get(instance, 0)))
             warning = self._stuck.look(instance, page.activity, time.monotonic())
@@ -307,6 +310,7 @@ class Worker:
             for i, executor in enumerate(self._plan.instances[instance]):
                 counters = page.counters[i] if page.counters else Counters()
                 self._report_executor(executor, page.incarnation, counters)
+        return before != self._reported
 
     def _report_executor(
         self, executor: ExecutorPlan, incarnation: int, counters: Counters
@@ -318,7 +322,9 @@ class Worker:
             queued = counters.queued
         totals = self._totals(executor.id, counters)
         record = control.ExecutorStats(executor.id, incarnation, *totals, queued, 0)
-        self._parent.send(control.encode(record))
+        if self._reported.get(executor.id) != record:
+            self._reported[executor.id] = record
+            self._parent.send(control.encode(record))
 
 
 def main() -> None:

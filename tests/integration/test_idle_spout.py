@@ -7,7 +7,7 @@ from pathlib import Path
 
 from storm_py.config import Config
 from tests.integration.harness import Recorder, run_local
-from tests.integration.topologies_for_tests.idle import BlockedSpout, idle
+from tests.integration.topologies_for_tests.idle import BlockedSpout, PipeSpout, idle
 
 WAIT_MS = 20
 
@@ -21,6 +21,15 @@ def test_a_spout_that_never_emits_is_legal_and_no_busy_loop() -> None:
     # Some calls come sooner than that, at the beginning and after each message; none is a loop.
     allowed = 50 + 3 * report["secs"] * 1000 / WAIT_MS
     assert 1 < report["calls"] <= allowed
+
+
+def test_a_spout_is_called_when_what_it_waits_on_can_be_read() -> None:
+    """Without that it would be called once a minute, and the run would not end by itself."""
+    messages = 20
+    conf = {Config.STORM_PY_SPOUT_WAIT_MS: 60_000}
+    outcome = run_local(idle(PipeSpout(messages)), conf=conf)
+    outcome.check_clean()
+    assert [heard["values"] for heard in outcome.reports("heard")] == [[n] for n in range(messages)]
 
 
 def test_a_spout_that_blocks_is_named(tmp_path: Path) -> None:

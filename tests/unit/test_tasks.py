@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -208,6 +209,21 @@ class TestExecute:
     def test_a_keyboard_interrupt_is_not_of_user_code(self) -> None:
         with pytest.raises(KeyboardInterrupt):
             run(a_bolt(ScriptedBolt, raising(KeyboardInterrupt())), "a")
+
+
+class TestWaitFd:
+    @pytest.mark.parametrize("fd", [None, 0, 7])
+    def test_is_asked_for_behind_open(self, fd: int | None) -> None:
+        made = a_spout(on_open=lambda spout: setattr(spout, "wait_fd", lambda: fd))
+        made.task.open()
+        assert made.task.wait_fd == fd
+
+    @pytest.mark.parametrize("wrong", ["3", True, -1, 1.0])
+    def test_what_is_none_is_refused(self, wrong: object) -> None:
+        made = a_spout(on_open=lambda spout: setattr(spout, "wait_fd", lambda: wrong))
+        message = f"wait_fd of ScriptedSpout returned {wrong!r}; expected a file descriptor, as "
+        with pytest.raises(UserError, match=re.escape(message)):
+            made.task.open()
 
 
 class TestEnds:

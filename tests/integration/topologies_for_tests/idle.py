@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -58,6 +59,42 @@ class BlockedSpout(IdleSpout):
         while os.path.exists(self.sign):
             time.sleep(0.01)
         self.collector.end_of_input()
+
+
+class PipeSpout(IdleSpout):
+    """Emits what a thread writes into a pipe, a byte at a time and long after the beginning."""
+
+    def __init__(self, messages: int) -> None:
+        self.messages = messages
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        super().open(conf, context, collector)
+        self.collector = collector
+        self.pipe, self.other_end = os.pipe()
+        os.set_blocking(self.pipe, False)
+        self.asked = threading.Semaphore(0)
+        threading.Thread(target=self.write, daemon=True).start()
+
+    def write(self) -> None:
+        for number in range(self.messages):
+            self.asked.acquire()  # the spout has found nothing: it waits, or is about to
+            os.write(self.other_end, bytes([number]))
+
+    def wait_fd(self) -> int:
+        return self.pipe
+
+    def next_tuple(self) -> None:
+        super().next_tuple()
+        try:
+            (number,) = os.read(self.pipe, 1)
+        except BlockingIOError:
+            self.asked.release()
+            return
+        self.collector.emit([number])
+        if number == self.messages - 1:
+            self.collector.end_of_input()
 
 
 class Listener(BaseBasicBolt):
