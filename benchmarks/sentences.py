@@ -252,6 +252,7 @@ def topology(args: list[str]) -> TopologyBuilder:
     parser.add_argument("--acked", action="store_true", help="emit with message ids")
     parser.add_argument("--rate", type=float, default=0.0, help="sentences/s; 0 is no limit")
     parser.add_argument("--idle", action="store_true", help="emit nothing, for ever")
+    parser.add_argument("--near", action="store_true", help="let split run within the spout")
     parser.add_argument("--splits", type=int, default=1, help="split bolts")
     parser.add_argument("--counts", type=int, default=2, help="count bolts")
     options = parser.parse_args(args)
@@ -265,7 +266,8 @@ def topology(args: list[str]) -> TopologyBuilder:
         spout = IdleSpout(sentences)
     builder = TopologyBuilder()
     builder.set_spout("sentence", spout)
-    builder.set_bolt("split", split, options.splits).shuffle_grouping("sentence")
+    splits = builder.set_bolt("split", split, options.splits)
+    (splits.local_or_shuffle_grouping if options.near else splits.shuffle_grouping)("sentence")
     builder.set_bolt("count", count, options.counts).fields_grouping("split", ["word"])
     if options.idle:
         return builder  # there will be nothing to report
