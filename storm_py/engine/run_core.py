@@ -139,6 +139,11 @@ class RunCore:
         """The current incarnation of each worker."""
         return {worker: state.incarnation for worker, state in self._workers.items()}
 
+    @property
+    def gone(self) -> frozenset[int]:
+        """The workers that have died while the run stops; nobody starts them again."""
+        return frozenset(worker for worker, state in self._workers.items() if state.gone)
+
     # ---- events --------------------------------------------------------------------------------
 
     def start(self, now: float) -> list[Action]:

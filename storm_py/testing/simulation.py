@@ -314,10 +314,13 @@ class Simulation:
         """Whether something is on its way, or somebody will come up."""
         network, instances = self.network, self._instances()
         managers = [each for each in network.processes.values() if isinstance(each, Manager)]
+        gone = self._run.core.gone  # it died just when all had ended
         return (
             bool(network.busy(*Kind) or network.runnable())
             or any(manager.kept for manager in managers)
-            or len(instances) < len(self.plan.instances)
+            or len(instances) < sum(
+                members[0].worker not in gone for members in self.plan.instances.values()
+            )
             or not all(instance.core.linked for instance in instances)
         )
 

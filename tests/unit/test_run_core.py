@@ -338,6 +338,7 @@ class TestDeadWorkers:
         run.died(1)  # the second in a row waits
         run.ended(1, 1, 3)
         run.core._stop()
+        assert run.core.gone == {1}
         assert run.tick(100.0) == []
         run.died(0)
         assert run.phase == "done"

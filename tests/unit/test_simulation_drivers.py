@@ -9,6 +9,7 @@ import pytest
 
 from storm_py import Config, TopologyBuilder, Tuple
 from storm_py.testing import Faults, Simulation
+from storm_py.testing.parents import Run, Worker
 from tests.unit.test_simulation import CALM, Collect, Numbers, counted
 
 
@@ -96,3 +97,16 @@ def test_a_send_that_finds_no_room_waits_and_nothing_is_lost() -> None:
 def test_who_waits_in_a_send_may_be_killed_or_lose_its_stream_manager(seed: int) -> None:
     kinds = ("kill instance", "kill stream manager", "kill worker", "stop", "delay")
     assert busy(seed, *kinds).run().acked >= 300
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nobody_waits_for_a_worker_that_dies_while_the_run_stops(workers: int) -> None:
+    simulation = Simulation(1, counted(), workers=workers, faults=CALM)
+    processes = simulation.network.processes.values()
+    (run,) = (each for each in processes if isinstance(each, Run))
+    while run.core.phase != "stopping":
+        simulation.step()
+    victim = next(each for each in processes if isinstance(each, Worker))
+    victim.kill("killed")
+    assert simulation.run().received == 30
+    assert run.core.gone == {victim.number}
