@@ -311,14 +311,22 @@ class Simulation:
             process.core.close()
 
     def _is_busy(self) -> bool:
-        """Whether something is on its way, or somebody will come up."""
+        """Whether something is on its way, or somebody will come up.
+
+        When the run is over nobody will: a worker that died behind its last word is left dead.
+        """
         network, instances = self.network, self._instances()
         managers = [each for each in network.processes.values() if isinstance(each, Manager)]
         return (
             bool(network.busy(*Kind) or network.runnable())
             or any(manager.kept for manager in managers)
-            or len(instances) < len(self.plan.instances)
-            or not all(instance.core.linked for instance in instances)
+            or (
+                self._run.core.phase != "done"
+                and (
+                    len(instances) < len(self.plan.instances)
+                    or not all(instance.core.linked for instance in instances)
+                )
+            )
         )
 
     # ---- what must hold ------------------------------------------------------------------------
