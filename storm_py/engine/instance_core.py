@@ -354,7 +354,7 @@ class InstanceCore:
         """
         tasks = [t for t in self._tasks.values() if component_id in ("", t.component_id)]
         spouts = [task for task in tasks if isinstance(task, SpoutTask)]
-        queued = sum(self._chain.rows(task.task) for task in tasks)
+        queued = self._chain.rows(tasks)
         if any(task is self._first for task in tasks):  # what comes from outside is for these
             queued += self._in.rows
         return InstanceStatistics(

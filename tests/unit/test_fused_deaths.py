@@ -106,7 +106,7 @@ def settling_without_values(patch: pytest.MonkeyPatch) -> None:
 
 
 def newest_first(patch: pytest.MonkeyPatch) -> None:
-    """What is handed over goes ahead of what was handed over before."""
+    """The beginning of the chain goes first, and what was handed over last ahead of the rest."""
 
     class Stack(list[Any]):
         def append(self, item: Any) -> None:
@@ -117,7 +117,7 @@ def newest_first(patch: pytest.MonkeyPatch) -> None:
 
     def feed(self: Any, tasks: Any) -> None:
         _feed(self, tasks)
-        self._local = {task: Stack() for task in self._local}
+        self._local = {task: Stack() for task in tasks}
 
     patch.setattr(Intake, "feed", feed)
 
