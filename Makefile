@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 ARGS ?=
+# Ways to run the same topologies, see tests/variants.py.
+VARIANTS ?= fused unfused
 
 VENV := .venv
 # The variable spares old pips a warning about how pyspark is built; newer ones always do it that way.
@@ -10,7 +12,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # two pips in one environment would fall over each other
-.PHONY: help run test check test-slow bench bench-quick venv clean
+.PHONY: help run test check test-slow test-variants bench bench-quick venv clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -35,6 +37,10 @@ test-slow: $(VENV)/.test  ## the slow tests: long runs, many seeds
 	@echo "$(PYTEST) -m slow $(ARGS)"; $(PYTEST) -m slow $(ARGS) || { \
 	    status=$$?; test $$status -eq 5 || exit $$status; \
 	    echo 'no slow tests were selected: nothing to run'; }  # 5 is how pytest says so
+
+test-variants: $(VENV)/.test  ## the suites of data and deaths, fused and unfused; VARIANTS=fused for one
+	for variant in $(VARIANTS); do \
+	    $(PYTEST) -m 'variants and not slow' --variant $$variant $(ARGS) || exit $$?; done
 
 bench-quick: $(VENV)/.run  ## word count throughput in less than a minute; options in ARGS
 	$(VENV)/bin/python -m benchmarks.quick $(ARGS)

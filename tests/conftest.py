@@ -11,6 +11,7 @@ import hypothesis
 import psutil
 import pytest
 
+from tests import variants
 from tests.helpers import (
     MARKER_VARIABLE,
     describe_process,
@@ -21,6 +22,27 @@ from tests.helpers import (
 )
 
 pytest_plugins = ["tests.mistakes", "tests.projects"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One more option, which says how topologies over processes are run."""
+    parser.addoption(
+        "--variant",
+        choices=list(variants.VARIANTS),
+        default=variants.AS_WRITTEN.name,
+        help="run the topologies of integration tests in this way",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Heed it."""
+    variants.choose(config.getoption("variant"))
+
+
+def pytest_report_header() -> str:
+    """Say it."""
+    return f"variant: {variants.chosen().name}"
+
 
 LEAK_TIMEOUT_SECS = 5.0
 """How long what a test stopped may take to be gone: the kernel and joined threads need a moment."""

@@ -110,8 +110,8 @@ class Batcher:
         self.small = max(1, nbytes // rows)
         self.extra_limit = nbytes
         self._batches = {dest: OpenBatch(dest, rows) for dest in dests}
-        self._local = tuple(self._batches[dest] for dest in sorted(local))
-        self._packed = tuple(self._batches[dest] for dest in dests if dest not in local)
+        self._local = {dest: self._batches[dest] for dest in sorted(local)}
+        self._packed = tuple(self._batches[dest] for dest in dests if dest not in self._local)
 
     def batch(self, dest: int) -> OpenBatch:
         """The open batch to a task this producer may send to."""
@@ -142,7 +142,11 @@ class Batcher:
 
     def handed_over(self) -> tuple[OpenBatch, ...]:
         """The batches to tasks of the same instance, empty or not."""
-        return self._local
+        return tuple(self._local.values())
+
+    def hands_over(self, batch: OpenBatch) -> bool:
+        """Whether a batch of ours is for a task of the same instance."""
+        return batch.dest in self._local
 
     def check(self) -> None:
         """Assert that no row lacks a stream and every bound holds."""

@@ -272,6 +272,12 @@ class TaskOutput:
     def _where(self, stream: str) -> str:
         return f"component {self.component!r}, stream {stream!r}"
 
+    def _unpack(self, stream: str, row: bytes) -> list[object]:
+        """A row that was packed for the sake of the test: what another process would receive."""
+        if len(row) > self._max_row_bytes:
+            raise self._too_large(stream, row)
+        return self._codec.unpack_row(row)
+
     def _grow(self, stream: str, batch: OpenBatch, row: bytes) -> None:
         """A row above the small size was appended: count its bytes, flush when there are enough."""
         if len(row) > self._max_row_bytes:
@@ -331,7 +337,7 @@ class TaskOutput:
             "as_row": lambda values: self._as_row(stream, values),
             "wrong_width": lambda values: self._wrong_width(stream, values),
             "pack": self._pack,
-            "unpack": self._codec.unpack_row,
+            "unpack": partial(self._unpack, stream),
             "repack": lambda values, error: self._repack(stream, values, error),
             "grow": lambda batch, row: self._grow(stream, batch, row),
             "check_size": partial(self._check_size, stream),

@@ -352,18 +352,17 @@ class InstanceCore:
 
         `queued` are rows taken from the socket, or handed over, and not executed.
         """
-        executed = emitted = transferred = queued = acked = failed = 0
-        for task in self._tasks.values():
-            if component_id in ("", task.component_id):
-                executed += task.executed
-                emitted += task.output.emissions.emitted
-                transferred += task.transferred
-                if self._chain:
-                    queued += self._chain.rows(task.task)
-                if isinstance(task, SpoutTask):
-                    acked += task.told["ack"]
-                    failed += task.told["fail"]
-        if component_id in ("", self._first.component_id):  # what comes from outside is for it
+        tasks = [t for t in self._tasks.values() if component_id in ("", t.component_id)]
+        executed = emitted = transferred = acked = failed = 0
+        for task in tasks:
+            executed += task.executed
+            emitted += task.output.emissions.emitted
+            transferred += task.transferred
+            if isinstance(task, SpoutTask):
+                acked += task.told["ack"]
+                failed += task.told["fail"]
+        queued = self._chain.rows(tasks) if self._chain else 0
+        if self._first in tasks:  # what comes from outside is for it
             queued += self._in.rows
         return InstanceStatistics(executed, emitted, transferred, queued, acked, failed)
 

@@ -8,7 +8,7 @@ instance core takes items from the front; what comes of them is in `storm_py.eng
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -86,10 +86,6 @@ class Intake:
     def holds(self) -> bool:
         """Whether anything waits that was handed over."""
         return any(self._local.values())
-
-    def local_rows(self, task: int) -> int:
-        """Rows that wait for a task and were handed over."""
-        return _rows_in(self._local.get(task, ()))
 
     def take(self, task: BoltTask, message: bytes, frame: frames.Frame) -> None:
         """Queue what a frame for `task` holds."""
@@ -198,8 +194,6 @@ class Intake:
 
     def check(self) -> None:
         """Assert that the count is that of the queue."""
-        assert self.rows == _rows_in(self.queue)
-
-
-def _rows_in(queue: Iterable[Rows | Marker]) -> int:
-    return sum(len(item.rows) - item.done for item in queue if isinstance(item, Rows))
+        assert self.rows == sum(
+            len(item.rows) - item.done for item in self.queue if isinstance(item, Rows)
+        )

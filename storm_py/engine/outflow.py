@@ -142,7 +142,7 @@ class Outflow:
 
     def batch_due(self, batch: OpenBatch, task: int) -> None:
         """A batch of `task` is full."""
-        if batch in self._tasks[task].output.batcher.handed_over():
+        if self._tasks[task].output.batcher.hands_over(batch):
             self._halt()  # it is queued when user code returns
         else:
             self._transmit(self._frame(batch, task))
@@ -174,6 +174,7 @@ class Outflow:
         if parts:
             self._transmit(parts)
         if self._credits:
+            self._chain.hand_over()
             self._withheld = self._chain.holds
             if not self._withheld:
                 self._send_credits()

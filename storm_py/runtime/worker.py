@@ -190,7 +190,9 @@ class Worker:
             del self._instances[executor]
             activity = read_page(self._page(executor, incarnation)).activity
             if activity is not None:
-                reason += f" in {activity.words(self._plan.task_to_component)}"
+                fused = len(self._plan.instances[executor]) > 1
+                words = activity.located if fused else activity.words
+                reason += f" in {words(self._plan.task_to_component)}"
             self._bank(executor, self._page(executor, incarnation))
         identity = f"i{executor}" if executor else "sm"
         self._identities.pop(identity, None)

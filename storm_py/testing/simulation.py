@@ -318,9 +318,8 @@ class Simulation:
         return (
             bool(network.busy(*Kind) or network.runnable())
             or any(manager.kept for manager in managers)
-            or len(instances) < sum(
-                members[0].worker not in gone for members in self.plan.instances.values()
-            )
+            or len(instances)
+            < sum(members[0].worker not in gone for members in self.plan.instances.values())
             or not all(instance.core.linked for instance in instances)
         )
 

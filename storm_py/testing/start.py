@@ -57,7 +57,8 @@ def resolved(
             f"got {a_type(topology)} as topology; expected a TopologyBuilder or StormTopology{hint}"
         )
     validate(conf or {})
-    whole = merge(defaults(), conf)
+    # Nothing is fused unless the test says so: so every value is packed on its way.
+    whole = merge(defaults(), {Config.STORM_PY_FUSE: False}, conf)
     components = dict(apply_limits(topology, whole).components)
     for id, tuples in _by_id(mock_sources).items():
         components[id] = _mocked(_spout(topology, id), tuples)

@@ -3,7 +3,8 @@
 `run_local` is the way of most tests: a `LocalRun` in this process, observed by a `Recorder`, which
 also lets a test act when the run has come to a point (`when`), never after a time. `Command` is the
 program `storm-py` itself in a process of its own, for tests of signals and sudden death. What user
-code has to say comes back as lines of JSON, see `topologies_for_tests.reporting`.
+code has to say comes back as lines of JSON, see `topologies_for_tests.reporting`. All run by the
+variant of the test run (`tests.variants`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from storm_py.run import ComponentFigures, RunResult, Snapshot
 from storm_py.runtime.folder import base_folder
 from storm_py.wire.control import ErrorReport
 from tests.helpers import wait_until
+from tests.variants import Variant, chosen
 
 ROOT = Path(__file__).parent.parent.parent
 TOPOLOGIES = "tests.integration.topologies_for_tests"
@@ -159,10 +161,11 @@ def run_local(
     ttl_secs: float | None = None,
     seen: Recorder | None = None,
     log_dir: Path | None = None,
+    variant: Variant | None = None,
 ) -> Outcome:
     """Run a topology over processes until it ends; its module is that of a component's class."""
     seen = seen or Recorder()
-    return Outcome(local_run(builder, workers, conf, seen, log_dir).run(ttl_secs), seen)
+    return Outcome(local_run(builder, workers, conf, seen, log_dir, variant).run(ttl_secs), seen)
 
 
 def local_run(
@@ -171,14 +174,16 @@ def local_run(
     conf: Mapping[str, object] | None,
     seen: Recorder,
     log_dir: Path | None = None,
+    variant: Variant | None = None,
 ) -> LocalRun:
     """The run of `run_local` before it runs."""
-    topology = builder.create_topology()
+    variant = variant or chosen()
+    topology = variant.applied(builder.create_topology())
     module = type(next(iter(topology.components.values())).component).__module__
     return LocalRun(
         topology_id="test-1-1",
         topology=topology,
-        conf={**defaults(), **(conf or {})},
+        conf={**defaults(), **variant.conf, **(conf or {})},
         sys_path=str(ROOT),
         module=module,
         workers=workers,
@@ -190,7 +195,8 @@ def local_run(
 def run_inline(builder: TopologyBuilder, conf: Mapping[str, object] | None = None) -> Outcome:
     """Run a topology in this thread; what it prints goes to stdout."""
     seen = Recorder()
-    run = InlineRun("test-1-1", builder.create_topology(), {**defaults(), **(conf or {})}, seen)
+    topology = chosen().applied(builder.create_topology())
+    run = InlineRun("test-1-1", topology, {**defaults(), **chosen().conf, **(conf or {})}, seen)
     return Outcome(run.run(), seen)
 
 
@@ -230,7 +236,7 @@ class Command:
         self._output = folder / "output"
         self._json = folder / "result.json"
         command = [sys.executable, "-m", "storm_py", "local", f"{TOPOLOGIES}.{topology}"]
-        command += [*options, "--json", str(self._json), "--", *args]
+        command += [*chosen().options, *options, "--json", str(self._json), "--", *args]
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
                 command,

@@ -15,6 +15,9 @@ import pytest
 from benchmarks.oracle import WORDS, Verdict, build, judge, write_text
 from storm_py.config import Config
 from tests.integration.harness import Outcome, Recorder, processes_of, run_local
+from tests.variants import Variant
+
+pytestmark = pytest.mark.variants
 
 LINES = 6_000
 RATE = 1500
@@ -22,7 +25,13 @@ RATE = 1500
 PENDING = 1_000
 
 
-def run_oracle(folder: Path, workers: int, victims: list[str], lines: int = LINES) -> Outcome:
+def run_oracle(
+    folder: Path,
+    workers: int,
+    victims: list[str],
+    lines: int = LINES,
+    variant: Variant | None = None,
+) -> Outcome:
     """Run it; kill one victim after the other, each when the run has got a step further."""
     write_text(folder, lines)
     seen = Recorder()
@@ -30,7 +39,7 @@ def run_oracle(folder: Path, workers: int, victims: list[str], lines: int = LINE
     for i, victim in enumerate(victims):
         kill_at(seen, folder / "rows", (i + 1) * step, victim)
     conf = {Config.TOPOLOGY_MAX_SPOUT_PENDING: PENDING}
-    return run_local(build(folder, RATE), workers, conf, seen=seen)
+    return run_local(build(folder, RATE), workers, conf, seen=seen, variant=variant)
 
 
 def kill_at(seen: Recorder, path: Path, rows: int, victim: str) -> None:

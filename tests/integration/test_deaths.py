@@ -12,6 +12,8 @@ import pytest
 from tests.integration.harness import Outcome, Recorder, figures, run_local
 from tests.integration.topologies_for_tests.deaths import deadly
 
+pytestmark = pytest.mark.variants
+
 VICTIMS = ["instance", "fork server", "stream manager", "worker"]
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.integration.harness import run_inline, run_local
 from tests.integration.topologies_for_tests.groupings import deadly_grouping
 
+pytestmark = pytest.mark.variants
+
 START = "emits on stream 'default' to"
 
 

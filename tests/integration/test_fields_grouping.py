@@ -9,6 +9,8 @@ import pytest
 from tests.integration.harness import Outcome, run_local
 from tests.integration.topologies_for_tests.keys import EQUAL_KEYS, keys
 
+pytestmark = pytest.mark.variants
+
 SPOUTS = 4
 ROUNDS = 20
 

@@ -9,6 +9,8 @@ import pytest
 from tests.integration.harness import Outcome, run_local
 from tests.integration.topologies_for_tests.groupings import CONSUMERS, groupings
 
+pytestmark = pytest.mark.variants
+
 TOTAL = 600
 
 

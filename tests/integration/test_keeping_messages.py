@@ -21,6 +21,8 @@ from tests.builders import Rows, Said, control_message, data_message, hello, in_
 from tests.integration.harness import GENEROUS_SECS
 from tests.manager import TWO_WORKERS
 
+pytestmark = pytest.mark.variants
+
 #: Of `TWO_WORKERS`: the task that is on worker 0, the one on worker 1, and who sends to both.
 HERE, THERE, SOURCE = 1, 2, 3
 FRAMES, ROW_BYTES = 40, 100_000

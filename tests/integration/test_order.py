@@ -8,6 +8,8 @@ from storm_py import TopologyBuilder
 from tests.integration.harness import Outcome, run_local
 from tests.integration.topologies_for_tests.flows import NumberSpout, Relay, Sink
 
+pytestmark = pytest.mark.variants
+
 SPOUTS = 2
 TOTAL = 110_000
 STREAMS = ("left", "right")

@@ -8,6 +8,8 @@ from storm_py.config import Config
 from tests.integration.harness import run_local
 from tests.integration.topologies_for_tests.seeding import MESSAGES, seeding
 
+pytestmark = pytest.mark.variants
+
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_user_code_that_seeds_completes_no_tree_falsely(workers: int) -> None:

@@ -13,6 +13,8 @@ from storm_py.run import Snapshot
 from tests.integration.harness import Recorder, figures, processes_of, run_local
 from tests.integration.topologies_for_tests.stopping import endless
 
+pytestmark = pytest.mark.variants
+
 STILL_SNAPSHOTS = 3
 """So many snapshots in a row with the same figures: nothing moves any more."""
 

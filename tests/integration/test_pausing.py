@@ -13,6 +13,8 @@ from tests.integration.harness import Outcome, Recorder, local_run
 from tests.integration.test_acking import kill_when
 from tests.integration.topologies_for_tests.pausing import pausing
 
+pytestmark = pytest.mark.variants
+
 CONF = {Config.TOPOLOGY_MAX_SPOUT_PENDING: 500}
 
 

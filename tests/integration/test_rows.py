@@ -11,6 +11,8 @@ from tests.integration.harness import Outcome, reports_in, run_inline, run_local
 from tests.integration.topologies_for_tests.rows import VALUES, every_type, large, too_large
 from tests.value_types import Cash
 
+pytestmark = pytest.mark.variants
+
 KIB = 1024
 MIB = 1024 * KIB
 

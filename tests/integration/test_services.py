@@ -28,6 +28,8 @@ from tests.integration.topologies_for_tests.services import (
     ticking_slowly,
 )
 
+pytestmark = pytest.mark.variants
+
 TOTAL = 500
 
 

@@ -8,6 +8,8 @@ from tests.integration.harness import Outcome, run_local
 from tests.integration.topologies_for_tests import shapes
 from tests.integration.topologies_for_tests.shapes import TOTAL
 
+pytestmark = pytest.mark.variants
+
 SUM = TOTAL * (TOTAL - 1) // 2
 
 

@@ -11,6 +11,8 @@ from storm_py.config import Config
 from tests.integration.harness import Recorder, local_run, run_local
 from tests.integration.topologies_for_tests.failing import FailingBolt, HangingBolt, around, onto
 
+pytestmark = pytest.mark.variants
+
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_bolt_that_hangs_is_named_and_comes_back(tmp_path: Path, workers: int) -> None:

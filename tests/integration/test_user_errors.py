@@ -19,6 +19,8 @@ from tests.integration.topologies_for_tests.failing import (
     onto,
 )
 
+pytestmark = pytest.mark.variants
+
 
 def check_the_others_did_not_suffer(outcome: Outcome) -> None:
     assert outcome.figures("other sink").executed == TOTAL

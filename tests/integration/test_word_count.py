@@ -11,6 +11,8 @@ import pytest
 from tests.integration.harness import reports_in, run_inline, run_local
 from tests.integration.topologies_for_tests.words import word_count
 
+pytestmark = pytest.mark.variants
+
 REPEAT = 3
 
 

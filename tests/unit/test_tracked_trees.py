@@ -202,27 +202,6 @@ def test_what_waits_for_a_dead_instance_is_not_failed_but_delivered_to_its_succe
     assert world.open_trees == 0
 
 
-@pytest.mark.parametrize("batch_rows", [1, 7, 256])
-def test_a_chain_that_dies_fails_what_was_inside_of_it_at_once(batch_rows: int) -> None:
-    """It had come in, and nothing of it was credited: nobody has to wait for a timeout."""
-    builder = chain(Feed(300), Step(children=20), Step(), Step(), near="b2")
-    world = World(builder, {"storm_py.batch.rows": batch_rows})
-    (dying,), (sink,) = world.instances_of("b2"), world.instances_of("b3")
-    world.stopped.add(sink)
-    world.run()
-    core = world.instances[dying]
-    assert core.paused
-    assert core.statistics("b2").queued > 0
-    world.kill_instance(dying)
-    world.stopped.clear()
-    world.run()
-    (feed,) = world.all(Feed)
-    assert feed.failed != []
-    world.start_instance(dying)
-    world.run()
-    check_answers(world, feed.failed)
-
-
 @settings(max_examples=60)
 @given(
     st.lists(

@@ -19,6 +19,7 @@ from storm_py import (
     BaseRichBolt,
     BaseRichSpout,
     BasicOutputCollector,
+    Config,
     EmitError,
     OutputCollector,
     OutputFieldsDeclarer,
@@ -215,7 +216,8 @@ def too_large(size: int, heed: bool) -> TopologyBuilder:
     """One row that may not be sent, among others."""
     builder = TopologyBuilder()
     builder.set_spout("source", TooLargeSpout(size, heed))
-    builder.set_bolt("sink", LengthSink()).shuffle_grouping("source", "big ones")
+    sink = builder.set_bolt("sink", LengthSink()).shuffle_grouping("source", "big ones")
+    sink.add_configuration(Config.STORM_PY_FUSE, False)  # what is handed over has no size
     return builder
 
 
