@@ -97,8 +97,9 @@ def shares(sentences: int, acks: bool) -> dict[str, float]:
     )
     watch = Stopwatch()
     for core in worker.cores.values():
+        name = " + ".join(dict.fromkeys(task.component_id for task in core.tasks))
         for method in ("spin", "work", "tick", "on_data"):
-            setattr(core, method, watch.timed(core.tasks[0].component_id, getattr(core, method)))
+            setattr(core, method, watch.timed(name, getattr(core, method)))
     vars(worker)["settle"] = watch.timed("stream manager", worker.settle)
     output = io.StringIO()
     with contextlib.redirect_stdout(output):

@@ -16,7 +16,7 @@ from .tasks import BoltTask, RunningTask
 
 
 class Timers:
-    """Those of one executor; nothing is due before `start`."""
+    """Those of one instance; nothing is due before `start`."""
 
     def __init__(self, reports: Reports, stamp: Callable[[], int], watch: Watch) -> None:
         self._reports = reports

@@ -83,6 +83,8 @@ class Worker:
         for instance in self._plan.instances_on(worker):
             for path in folder.pages(instance):  # of earlier starts of this worker
                 self._bank(instance, path)
+        #: by instance, the task in whose user code it died, if it was in any
+        self._last_task: dict[int, int] = {}
         self._queued: dict[int, int] = {}
         self._reported: dict[int, control.ExecutorStats] = {}
         self._left = False
@@ -189,7 +191,9 @@ class Worker:
                 return
             del self._instances[executor]
             activity = read_page(self._page(executor, incarnation)).activity
+            self._last_task.pop(executor, None)
             if activity is not None:
+                self._last_task[executor] = activity.task
                 fused = len(self._plan.instances[executor]) > 1
                 words = activity.located if fused else activity.words
                 reason += f" in {words(self._plan.task_to_component)}"
@@ -224,11 +228,12 @@ class Worker:
                     self._left = True
 
     def _cannot_start(self, executor: int, reason: str) -> control.ErrorReport:
-        plan = self._plan.executor(executor)
+        first = self._plan.executor(executor).tasks[0]
+        task = self._last_task.get(executor, first)
         message = f"died {core.STILLBORN} times before it was up, last: {reason}"
         log = log_files(self._logs, self._plan, executor)[1]
         return control.ErrorReport(
-            plan.component_id, plan.tasks[0], "start", message, last_words(log), True
+            self._plan.task_to_component[task], task, "start", message, last_words(log), True
         )
 
     def _start_instance(self, executor: int, incarnation: int) -> None:

@@ -200,6 +200,11 @@ def run_inline(builder: TopologyBuilder, conf: Mapping[str, object] | None = Non
     return Outcome(run.run(), seen)
 
 
+def restarted(sentence: str) -> list[str]:
+    """The components of the process that a sentence of the summary says was restarted."""
+    return sentence.split(" (task")[0].split(" + ")
+
+
 # ---- processes and files of a run --------------------------------------------------------------
 
 

@@ -41,7 +41,10 @@ def warnings(seen: Recorder) -> list[str]:
 def test_a_bolt_that_dies_is_said_to_have_died_there(tmp_path: Path, how: str) -> None:
     outcome = run_local(around(FailingBolt("execute", str(tmp_path / "flag"), how)))
     [sentence] = outcome.result.lost
-    assert re.search(r" in execute, rows? \d+(\.\.\d+)? of a frame from numbers \(task", sentence)
+    assert re.search(
+        r" in execute( of middle \(task \d\))?, rows? \d+(\.\.\d+)? of a frame from numbers \(task",
+        sentence,
+    )
 
 
 def test_an_exception_is_no_death_in_user_code(tmp_path: Path) -> None:

@@ -14,15 +14,26 @@ import pytest
 from storm_py import BaseRichBolt, BaseRichSpout, Config, TopologyBuilder, Tuple
 from storm_py.testing import Faults, Simulation, SimulationError
 from storm_py.testing.faults import KINDS
+from tests.variants import chosen
 
 #: More of them are in tests/slow/test_simulation_seeds.py.
 SEEDS = range(60)
 CALM = Faults(count=0)
 
 
+@pytest.mark.variants
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_random_topology_keeps_every_promise(seed: int) -> None:
-    Simulation(seed).run()
+def test_a_random_topology_keeps_every_promise(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if chosen().fused:
+        monkeypatch.setattr("storm_py.testing.random_topology.SHARE_FUSED", 1.0)
+    Simulation(seed, conf=chosen().conf).run()
+
+
+def test_the_sample_holds_fused_topologies() -> None:
+    plans = [Simulation(seed).plan for seed in SEEDS]
+    fused = [len(max(plan.instances.values(), key=len)) for plan in plans]
+    assert 60 / 6 <= sum(length > 1 for length in fused) <= 60 / 3
+    assert max(fused) > 2
 
 
 def test_the_sample_holds_every_kind_of_fault() -> None:

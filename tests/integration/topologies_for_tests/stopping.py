@@ -29,6 +29,7 @@ class LastBolt(BaseRichBolt):
     def prepare(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector
     ) -> None:
+        report("opened", **whereabouts(context))
         self.context = context
         self.collector = collector
         self.count = 0
