@@ -5,6 +5,12 @@ For each task and sender there is a last word, which holds until the next: *on*,
 that nobody has to say. Of a task of this worker its queue decides; of any other the last word of
 the stream manager that hosts it, as long as the link to that one is open and not congested.
 
+Who waits for a grant sends nothing, and nothing else reminds us of it. So that a sender has *spent*
+something is forgotten only when a word renews it, or when our session to it ends, since the next
+one begins with a new grant. Wherever nobody knows what it has used or heard - a message may be
+lost, or refused, or was not counted because the task had no limit - it counts as spent. A grant too
+many costs a few rows in a queue, one too few stops a sender for ever.
+
 Pure, and without links: `storm_py.engine.stream_manager_core` turns words into messages. The other
 half, which heeds them, is `storm_py.engine.allowances`.
 """
@@ -70,7 +76,7 @@ class Announcements:
             self._sharing[task] = len({e.instance for e in executors})
         self._remote = {task: self._unheard() for task in route if task not in queues}
         self._words: dict[tuple[int, str], _Word] = {}
-        #: senders that have used something of their grant
+        #: senders that have used something of their grant, or may have
         self._spent: set[tuple[int, str]] = set()
         #: tasks whose senders live on grants
         self.limited = {task for task in route if self._senders[task]}
@@ -100,14 +106,27 @@ class Announcements:
                 self._remote[task].fresh = True  # its host has not heard of what was lost here
             yield task
 
+    def sent_in_vain(self, peer: str) -> None:
+        """Our session to a host is over: what we passed on in it may not have come to its ears."""
+        for task in self.hosted(peer):
+            self._remote[task].fresh = True
+
     def measured(self, task: int) -> bool:
         """A task of this worker has finished something: whether that may be news to its senders."""
         before = task in self.limited
         if not self._queues[task].limited:
             self.limited.discard(task)
-        elif self._senders[task]:
-            self.limited.add(task)
+        else:
+            self._limit(task)
         return before or task in self.limited
+
+    def _limit(self, task: int) -> None:
+        """A task is limited: who has not heard that it was not has used its grant uncounted."""
+        if task not in self.limited and self._senders[task]:
+            self.limited.add(task)
+            for peer in self._senders[task]:
+                if self._words.get((task, peer)) is not _Word.OFF:
+                    self._spent.add((task, peer))
 
     def heard(self, peer: str, record: control.Pressure | control.Grant) -> bool:
         """The host of a task announces it; False if `peer` is not its host."""
@@ -118,7 +137,7 @@ class Announcements:
         remote.frame_rows = record.frame_rows
         if isinstance(record, control.Grant):
             remote.word, remote.rows, remote.fresh = _Word.GRANT, record.rows, True
-            self.limited.add(task)
+            self._limit(task)
         else:
             remote.word = _Word.ON if record.on else _Word.OFF
             if not record.on:
@@ -130,7 +149,7 @@ class Announcements:
         tasks = self.hosted(peer)
         for task in tasks:
             self._remote[task] = self._unheard()
-            self.limited.add(task)
+            self._limit(task)
         return tasks
 
     def hosted(self, peer: str) -> Collection[int]:
@@ -138,10 +157,20 @@ class Announcements:
         return [task for task in self._remote if self._route[task] == peer]
 
     def forget(self, peer: str) -> None:
-        """Our session to a sender ended: the next one has heard nothing."""
+        """Our session to a sender ended: the next one has heard nothing, and used nothing."""
+        self._unsay(peer)
+        self._spent = {key for key in self._spent if key[1] != peer}
+
+    def may_not_have_heard(self, peer: str) -> Iterator[int]:
+        """A sender may have refused what was said in our session, which goes on, or may have heard
+        and used it. The tasks it sends to.
+        """
+        self._unsay(peer)
+        return self.may_have_used(peer)
+
+    def _unsay(self, peer: str) -> None:
         for key in [key for key in self._words if key[1] == peer]:
             del self._words[key]
-        self._spent = {key for key in self._spent if key[1] != peer}
 
     # ---- words ---------------------------------------------------------------------------------
 

@@ -163,8 +163,7 @@ class StreamManagerCore:
         if not link.welcomed(session):
             if session == link.session:
                 return []
-            self._words.forget(peer)
-            told = self._words.tasks_heard_by(peer)
+            told = self._words.may_not_have_heard(peer)
             return [*self._greet(peer, link), *self._announce(*told)]
         sends = self._answers.welcomed(peer)
         for task in self._queues:
@@ -189,6 +188,7 @@ class StreamManagerCore:
         """End our own session to a peer: what it has not credited is lost."""
         self._links.pop(peer, None)
         self._words.forget(peer)
+        self._words.sent_in_vain(peer)
         self._early.pop(self._inbound.get(peer, 0), None)
         sends: list[Send] = []
         for task, queue in self._queues.items():

@@ -293,6 +293,18 @@ def finish(manager: Manager, *frames: int) -> list[object]:
     return list(manager.hears(11, Credit(1, sum(frames), size)))
 
 
+def slowed_down() -> Manager:
+    """Task 1 has shown that it is fast, and was sent two more frames of 60 rows without a limit."""
+    manager = limited()
+    for n in range(1, 6):
+        manager.gets(22, n, words(n=60))
+        manager.now = n / 1000
+        finish(manager, *[60] * n)
+    for n in (6, 7):
+        assert manager.gets(22, n, words(n=60)) == [data("i1", 101, n, words(n=60))]
+    return manager
+
+
 class TestGrants:
     def test_a_new_one_follows_what_was_finished_and_at_last_the_limit_is_lifted(self) -> None:
         manager = limited()
@@ -332,13 +344,7 @@ class TestGrants:
         assert finish(manager, 2, 1) == [said("i2", 102, Grant(1, 1, 1))]
 
     def test_a_task_that_slows_down_stops_its_senders_until_there_is_room(self) -> None:
-        manager = limited()
-        for n in range(1, 6):
-            manager.gets(22, n, words(n=60))
-            manager.now = n / 1000
-            finish(manager, *[60] * n)
-        manager.gets(22, 6, words(n=60))
-        assert manager.gets(22, 7, words(n=60)) == [data("i1", 101, 7, words(n=60))]
+        manager = slowed_down()
         manager.now = 6.0
         assert finish(manager, *[60] * 6) == [said("i2", 102, Pressure(1, True, 7))]
         manager.now = 12.0
@@ -383,6 +389,78 @@ class TestGrants:
         manager.hears(33, Welcome(102))  # too late
         manager.hears(34, hello("i3"))
         assert manager.hears(34, Welcome(102))[-1] == said(
+            "i3", 102, Grant(2, START_ROWS, START_FRAME_ROWS)
+        )
+
+    def test_so_does_one_that_welcomed_an_older_session_first(self) -> None:
+        """The late news of a death has closed that one; s0 goes on sending in its own session."""
+        manager = Manager(TWO_WORKERS, worker=1, limits=LIMITED)
+        manager.link("i2", 22, 101)
+        manager.connect("s0")
+        manager.hears(66, hello("s0"))
+        manager.disconnect("s0", gone=0)
+        manager.connect("s0")
+        manager.gets(66, 1, words(2, 3, n=2))
+        manager.now = 0.001
+        assert manager.hears(22, Credit(2, 2, frame_size(words(2, 3, n=2)))) == []
+        assert manager.hears(66, Welcome(102)) == [
+            said("s0", 103, ours(worker=1)),
+            said("s0", 103, Welcome(66)),
+        ]
+        assert manager.hears(66, Welcome(103)) == [said("s0", 103, Grant(2, 4, 250))]
+
+    def test_who_welcomes_an_older_session_is_told_all_that_holds(self) -> None:
+        """It may have refused what was said, or not: it is granted whatever it has left."""
+        manager = limited()
+        greeting = [said("i2", 102, ours()), said("i2", 102, Welcome(22))]
+        assert manager.hears(22, Welcome(99)) == [
+            *greeting,
+            said("i2", 102, Grant(1, START_ROWS, START_FRAME_ROWS)),
+        ]
+        manager.gets(22, 1, words(n=2))  # no room is left, and so nothing to say
+        assert manager.hears(22, Welcome(99)) == greeting
+        manager.now = 0.001
+        assert finish(manager, 2) == [said("i2", 102, Grant(1, 4, 250))]
+
+    def test_who_waits_when_it_welcomes_an_older_session_hears_of_the_next_room(self) -> None:
+        manager = slowed_down()
+        manager.now = 6.0
+        assert finish(manager, *[60] * 6) == [said("i2", 102, Pressure(1, True, 7))]
+        manager.hears(22, Welcome(99))
+        manager.now = 12.0
+        assert finish(manager, *[60] * 7) == [said("i2", 102, Grant(1, 6, 1))]
+
+    def test_what_a_sender_used_while_there_was_no_limit_counts_when_there_is_one(self) -> None:
+        """Its session is new: it has a grant, and has not heard that it needs none."""
+        manager = slowed_down()
+        manager.disconnect("i2", gone=0)
+        manager.connect("i2")
+        manager.gets(22, 8, words(n=2))
+        manager.now = 6.0
+        finish(manager, *[60] * 6)
+        manager.now = 12.0
+        assert finish(manager, *[60] * 7, 2) == []
+        assert manager.hears(22, Welcome(103)) == [said("i2", 103, Grant(1, 6, 1))]
+
+    def test_so_it_does_if_the_task_is_of_another_worker(self) -> None:
+        manager = home()
+        manager.hears(77, Pressure(2, False, 256))
+        manager.hears(33, LinkBroken(102))
+        manager.gets(33, 1, words(2, 3, n=2))
+        assert manager.hears(77, Grant(2, 9, 5)) == []
+        assert said("i3", 104, Grant(2, 9, 5)) in manager.hears(33, Welcome(104))
+
+    def test_a_grant_used_for_what_a_closed_link_held_is_renewed(self) -> None:
+        """The host has not died, so nothing that it said is void."""
+        manager = Manager(TWO_WORKERS)
+        manager.link("s1", 77, 101)
+        manager.connect("i3")
+        manager.hears(33, hello("i3"))
+        assert manager.gets(33, 1, words(2, 3, n=2)) == [data("s1", 101, 1, words(2, 3, n=2))]
+        manager.disconnect("s1", gone=0)
+        manager.connect("s1")
+        assert manager.hears(77, Welcome(103)) == []
+        assert manager.hears(33, Welcome(102))[-1] == said(
             "i3", 102, Grant(2, START_ROWS, START_FRAME_ROWS)
         )
 
