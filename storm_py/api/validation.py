@@ -16,7 +16,7 @@ from typing import Literal
 from storm_py.constants import RESERVED_PREFIX
 from storm_py.errors import InvalidTopologyException, a_type, did_you_mean, nearest
 
-from .component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from .component import BaseBasicBolt, BaseRichBolt, BaseRichSpout, BatchBolt
 from .declarers import (
     ComponentDraft,
     OutputFieldsDeclarer,
@@ -31,12 +31,13 @@ __all__ = ["check_component", "check_topology", "component_configuration", "decl
 
 _BASES: Mapping[str, tuple[type, ...]] = {
     "spout": (BaseRichSpout,),
-    "bolt": (BaseRichBolt, BaseBasicBolt),
+    "bolt": (BaseRichBolt, BaseBasicBolt, BatchBolt),
 }
 _REQUIRED: Mapping[type, str] = {
     BaseRichSpout: "next_tuple",
     BaseRichBolt: "execute",
     BaseBasicBolt: "execute",
+    BatchBolt: "execute_batch",
     CustomStreamGrouping: "choose_tasks",
 }
 
@@ -92,7 +93,8 @@ def _check_type(kind: Literal["spout", "bolt"], id: object, component: object) -
     for base in _BASES[kind]:
         if isinstance(component, base):
             return base
-    expected = " or ".join(base.__name__ for base in _BASES[kind])
+    *others, last = (base.__name__ for base in _BASES[kind])
+    expected = " or ".join(filter(None, [", ".join(others), last]))
     raise InvalidTopologyException(
         f"{call} got {a_type(component)}; expected an instance of a class derived from {expected}"
     )

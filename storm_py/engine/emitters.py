@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,6 +30,7 @@ from storm_py.wire.values import PLAIN, Codec
 from .acking import ROOT_BYTES, Acks, anchor_list, count_roots
 from .custom import chooser
 from .debug import emit_log
+from .emissions import Current, Emissions
 from .emit_source import SHUFFLES, SIGNATURES, EmitShape, Tracking, compile_emit, emit_lines
 from .keyed import cached, to_owner, to_owners
 
@@ -39,23 +39,6 @@ _TRAVELS = (
     "UUID), Enum members, dataclasses or numpy arrays, or register a serializer for the class with "
     "Config.register_serialization"
 )
-
-
-@dataclass(slots=True)
-class Emissions:
-    """What one task has emitted: written by the generated functions, read per burst or report."""
-
-    emitted: int = 0
-    ended: bool = False
-    #: the burst of next_tuple calls that goes on is to end
-    stop: bool = False
-
-
-@dataclass(slots=True)
-class Current:
-    """The tuple that a basic bolt is executing: what its emits are anchored to."""
-
-    tuple: TrackedTuple | None = None
 
 
 class TaskOutput:
@@ -109,8 +92,12 @@ class TaskOutput:
                 for dest in target.candidates:
                     if dest not in self._mixed:
                         batcher.batch(dest).switch(self._index[name])
-        self._by_stream = {
-            name: self._regular(name) for name, info in streams.items() if not info.direct
+        self._by_stream = self._functions()
+
+    def _functions(self) -> dict[str, Callable[..., tuple[int, ...]]]:
+        """The emit function of each regular stream."""
+        return {
+            name: self._regular(name) for name, info in self._streams.items() if not info.direct
         }
 
     def _mixed_dests(self) -> set[int]:
@@ -153,11 +140,14 @@ class TaskOutput:
         if emit is not None:
             basic = self._style == "basic"
             return emit(values, stream) if basic else emit(values, second, stream)
-        if stream in self._streams:
-            raise EmitError(
-                f"{self._where(stream)} is direct: name the receiving task with emit_direct"
-            )
-        raise self._undeclared(stream)
+        raise self._not_regular(stream)
+
+    def _not_regular(self, stream: str) -> EmitError:
+        if stream not in self._streams:
+            return self._undeclared(stream)
+        return EmitError(
+            f"{self._where(stream)} is direct: name the receiving task with emit_direct"
+        )
 
     def _direct_logged(
         self, task_id: int, values: Sequence[object], second: object, stream: str
@@ -170,13 +160,7 @@ class TaskOutput:
 
     def _direct(self, task_id: int, values: Sequence[object], second: object, stream: str) -> None:
         """Emit on a direct stream to one task of a component that subscribes to it."""
-        info = self._streams.get(stream)
-        if info is None:
-            raise self._undeclared(stream)
-        if not info.direct:
-            raise EmitError(
-                f"{self._where(stream)} is not direct: use emit, or declare it with direct=True"
-            )
+        self._check_direct(stream)
         self._check_open(stream)
         row = self._row(stream, values)
         anchors: list[TrackedTuple] = []
@@ -197,6 +181,15 @@ class TaskOutput:
             self._acks.anchor_row(batch, anchors)
         if due or batch.extra_bytes >= self.batcher.extra_limit:
             self._flush(batch)
+
+    def _check_direct(self, stream: str) -> None:
+        info = self._streams.get(stream)
+        if info is None:
+            raise self._undeclared(stream)
+        if not info.direct:
+            raise EmitError(
+                f"{self._where(stream)} is not direct: use emit, or declare it with direct=True"
+            )
 
     def _track(self, batch: OpenBatch, msg_id: object) -> None:
         """The row appended last to `batch` begins a tree."""
@@ -221,9 +214,11 @@ class TaskOutput:
 
     def _check_size(self, stream: str, row: bytes, anchors: Sequence[TrackedTuple]) -> None:
         """Refuse a row that would not fit into a frame, with the roots that it is anchored to."""
+        self._check_room(stream, row, count_roots(anchors))
+
+    def _check_room(self, stream: str, row: bytes, roots: int) -> None:
         if len(row) > self._max_row_bytes:
             raise self._too_large(stream, row)
-        roots = count_roots(anchors)
         if roots > 1 and len(row) + ROOT_BYTES * roots > self._max_row_bytes:
             raise EmitError(
                 f"{self._where(stream)}: a tuple of {len(row)} bytes, anchored to {roots} roots of "

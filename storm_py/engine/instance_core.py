@@ -23,6 +23,7 @@ from storm_py.wire import control, frames
 from storm_py.wire.acks import AckResults, decode_acks
 
 from .acking import Acks
+from .batch_task import task_class
 from .calls import Calls
 from .intake import Intake, Marker
 from .links import BEAT_SECS, read_control
@@ -78,11 +79,9 @@ class InstanceCore:
         self._timers = Timers(self._reports, port.stamp, self._watch)
         self._out = Outflow(plan, self._tasks, settings, port, rng, hello, acks, self._halt)
         self._beat_at = port.clock() + BEAT_SECS
-        make = (
-            SpoutTask if plan.topology.components[self.component_id].kind == "spout" else BoltTask
-        )
+        kind = plan.topology.components[self.component_id].kind
         for task in executor.tasks:
-            self._tasks[task] = make(
+            self._tasks[task] = task_class(kind, components[task])(
                 plan,
                 task,
                 components[task],

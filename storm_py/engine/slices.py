@@ -1,7 +1,7 @@
 """Slices: how many rows a bolt executes between two looks at the clock.
 
 As many as should fit into a slice of time, by how long the last ones took; a slice ends early where
-nothing more may be emitted. Pure.
+nothing more may be emitted. A batch bolt gets all rows of its run, however long that takes. Pure.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Slices:
         before = self._clock()
         start, context = item.done, item.context
         rows = item.rows
-        end = min(len(rows), start + self._rows)
+        end = len(rows) if item.task.whole else min(len(rows), start + self._rows)
         part = rows if start == 0 and end == len(rows) else rows[start:end]
         self._running = iterator = iter(part)
         self._put_back = 0
         source, stream = context.source_task, context.source_stream_id
-        self._watch.entered("execute", item.task.task, source, stream, start, end - 1)
+        self._watch.entered(item.task.method, item.task.task, source, stream, start, end - 1)
         roots: Iterable[Root] | None = None
         edges: Iterable[int] = ()
         if item.roots is not None:

@@ -1,0 +1,367 @@
+"""BatchOutput: the emits of a batch bolt, many rows in one call.
+
+What is decided per tuple in `storm_py.engine.emitters` is decided here per call; per row there are
+comprehensions and calls of C functions only, so nothing is generated. A call goes in steps, each
+for all rows: pack, look at the anchors, choose destinations, append. Whatever may refuse a row
+comes before the last of them, so that a refused call has emitted nothing. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+from storm_py.api.batches import Batch
+from storm_py.constants import DEFAULT_STREAM_ID
+from storm_py.core.batching import OpenBatch
+from storm_py.errors import EmitError, a_type
+from storm_py.wire.values import PLAIN
+
+from .acking import ROOT_BYTES
+from .batch_acking import Anchors, BatchAcks, Columns, positions
+from .batch_routes import Choice, Part, Route, Rows, route_of
+from .columns import is_columns, rows_of
+from .debug import emit_log
+from .emitters import TaskOutput
+
+#: With more receiving tasks than this a look at each row's frame is cheaper than one at all frames.
+_FEW_DESTS = 8
+
+#: Hears of every row that was emitted: its values, the stream, the tasks that it goes to.
+Tell = Callable[[Sequence[object], str, tuple[int, ...]], None]
+
+
+class BatchOutput(TaskOutput):
+    """The sending half of one task of a batch bolt."""
+
+    #: the batch that is being executed
+    batch: Batch | None = None
+    #: there is a hook: it wants to know of every row
+    tell: Tell | None = None
+
+    def _functions(self) -> dict[str, Callable[..., tuple[int, ...]]]:
+        self._batch_acks = None if self._acks is None else BatchAcks(self._acks)
+        self._routes = {name: self._routes_of(name) for name in self._streams}
+        self._heads = {name: _head(len(info.fields)) for name, info in self._streams.items()}
+        return {}
+
+    def _routes_of(self, stream: str) -> list[Route]:
+        if self._streams[stream].direct:
+            return []
+        fields, where = self._streams[stream].fields, self._where(stream)
+        return [
+            route_of(
+                target,
+                {task: self.batcher.batch(task) for task in target.candidates},
+                fields,
+                where,
+                self._task,
+                self._key_groups,
+                self._keys,
+            )
+            for target in self._targets[stream]
+        ]
+
+    @property
+    def emit(self) -> Callable[..., tuple[int, ...]]:
+        """The collector's emit."""
+        return self.emit_row
+
+    @property
+    def emit_direct(self) -> Callable[..., None]:
+        """The collector's emit_direct."""
+        return self.emit_row_direct
+
+    @property
+    def batch_acks(self) -> BatchAcks | None:
+        """What the task answers its batches with, None without acking."""
+        return self._batch_acks
+
+    # ---- the collector -------------------------------------------------------------------------
+
+    def emit_batch(
+        self,
+        rows: Any,
+        source_index: Any = None,
+        stream: str = DEFAULT_STREAM_ID,
+        batch: Batch | None = None,
+    ) -> None:
+        """The collector's emit_batch."""
+        lists = self._lists(stream, rows)
+        of = self._of(batch, "emit_batch")
+        found = None
+        if source_index is not None:
+            found = self._positions(source_index, of, "emit_batch")
+            if len(found) != len(lists):
+                raise EmitError(
+                    f"{self._where(stream)}: emit_batch got {len(lists)} row(s) and a source_index "
+                    f"of {len(found)}; expected one position of {of!r} for each row"
+                )
+        lists, packed = self._packed(stream, lists)
+        anchors, acks = None, self._batch_acks
+        if lists and of is not None and acks is not None:
+            anchors = acks.to_whole(of, len(lists)) if found is None else acks.to_rows(of, found)
+        self._send(stream, lists, packed, anchors)
+
+    def emit_row(
+        self,
+        values: Sequence[object],
+        source_index: int | Sequence[int] | None = None,
+        stream: str = DEFAULT_STREAM_ID,
+        batch: Batch | None = None,
+    ) -> tuple[int, ...]:
+        """The collector's emit."""
+        if stream not in self._streams or self._streams[stream].direct:
+            raise self._not_regular(stream)
+        row = self._row(stream, values)
+        self._check_room(stream, row, 0)
+        anchors = self._anchors_of_row(source_index, batch, "emit")
+        return _answer(self._send(stream, [list(values)], [row], anchors), 0)
+
+    def emit_row_direct(
+        self,
+        task_id: int,
+        values: Sequence[object],
+        source_index: int | Sequence[int] | None = None,
+        stream: str = DEFAULT_STREAM_ID,
+        batch: Batch | None = None,
+    ) -> None:
+        """The collector's emit_direct."""
+        self._check_direct(stream)
+        row = self._row(stream, values)
+        self._check_room(stream, row, 0)
+        anchors = self._anchors_of_row(source_index, batch, "emit_direct")
+        heard = any(task_id in target.tasks for target in self._targets[stream])
+        # As in Storm: nothing is sent to a component that does not subscribe to this stream.
+        parts = [Part(self.batcher.batch(task_id), range(1))] if heard else []
+        choice = Choice(parts, lambda n: (task_id,) if heard else ())
+        self._send(stream, [list(values)], [row], anchors, [choice])
+
+    # ---- what is emitted -----------------------------------------------------------------------
+
+    def _lists(self, stream: str, rows: Any) -> Rows:
+        """The rows as a list, and as lists if they are tuples; no other row is looked at."""
+        if stream not in self._streams or self._streams[stream].direct:
+            raise self._not_regular(stream)
+        if is_columns(rows):
+            return rows_of(rows, self._streams[stream].fields, self._where(stream))
+        found: list[Any] | None = rows if rows.__class__ is list else None
+        if found is None and not isinstance(rows, (str, bytes)):
+            try:
+                found = list(rows)
+            except TypeError:
+                pass
+        if found is None:
+            raise EmitError(
+                f"{self._where(stream)}: emit_batch got {a_type(rows)}; expected rows, each a list "
+                "of values, as in emit_batch([[value], [value]])"
+            )
+        if found and found[0].__class__ is tuple:
+            return [list(row) if row.__class__ is tuple else row for row in found]
+        return found
+
+    def _packed(self, stream: str, rows: Rows) -> tuple[Rows, list[bytes]]:
+        """The rows, surely lists now, and packed; EmitError names the first that cannot be."""
+        if not self._routes[stream]:  # nobody hears of them: they are not packed
+            return [self._checked(stream, rows, n) for n in range(len(rows))], []
+        first, expected = self._heads[stream]
+        try:
+            packed = list(map(self._pack, rows))
+            # These bytes say whether a row is a list, and of how many values.
+            odd = not set(map(first, packed)) <= {expected}
+        except Exception:  # noqa: BLE001 - whatever it is, the slow way finds and names it
+            odd = True
+        if odd or max(map(len, packed), default=0) > self._max_row_bytes:
+            packed = [self._packed_slowly(stream, rows, n) for n in range(len(rows))]
+            rows = [list(row) for row in rows]
+        return rows, packed
+
+    def _checked(self, stream: str, rows: Rows, n: int) -> list[Any]:
+        """Row `n` as a list, if it has the right width."""
+        row = rows[n]
+        plain = row if type(row) is list else self._naming(n, self._as_row, stream, row)
+        if len(plain) != len(self._streams[stream].fields):
+            raise _in_row(n, self._wrong_width(stream, plain))
+        return plain
+
+    def _packed_slowly(self, stream: str, rows: Rows, n: int) -> bytes:
+        packed: bytes = self._naming(n, self._row, stream, rows[n])
+        self._naming(n, self._check_room, stream, packed, 0)
+        return packed
+
+    @staticmethod
+    def _naming(n: int, function: Callable[..., Any], *args: object) -> Any:
+        """Call, and name row `n` in what is raised."""
+        try:
+            return function(*args)
+        except EmitError as error:
+            raise _in_row(n, error) from error.__cause__
+
+    # ---- what it is anchored to ----------------------------------------------------------------
+
+    def _of(self, batch: Batch | None, call: str) -> Batch | None:
+        """The batch that an emit is made from."""
+        if batch is None:
+            return self.batch
+        if not isinstance(batch, Batch):
+            raise EmitError(f"{call} got {a_type(batch)} as batch; expected a Batch")
+        return batch
+
+    def _positions(self, source_index: object, batch: Batch | None, call: str) -> list[int]:
+        if batch is None:
+            raise EmitError(
+                f"{call} got a source_index, but no batch is being executed; give the batch that "
+                "it means, as in batch=kept"
+            )
+        return positions(source_index, batch, f"{call} (source_index)")
+
+    def _anchors_of_row(
+        self, source_index: object, batch: Batch | None, call: str
+    ) -> Anchors | None:
+        of = self._of(batch, call)
+        found = None if source_index is None else self._positions(source_index, of, call)
+        acks = self._batch_acks
+        if of is None or acks is None:
+            return None
+        return acks.to_whole(of, 1) if found is None else acks.to_several(of, found)
+
+    # ---- out -----------------------------------------------------------------------------------
+
+    def _send(
+        self,
+        stream: str,
+        rows: Rows,
+        packed: list[bytes],
+        anchors: Anchors | None,
+        choices: Sequence[Choice] | None = None,
+    ) -> Sequence[Choice]:
+        """Emit the rows, which have been checked but for the room that their roots need."""
+        if anchors is not None and anchors.most_roots > 1:
+            for n, row in enumerate(packed):
+                self._naming(n, self._check_room, stream, row, anchors.most_roots)
+        if choices is None:
+            choices = [route(rows) for route in self._routes[stream]]
+        self.emissions.emitted += len(rows)
+        index = self._index[stream]
+        for choice in choices:
+            for part in choice.parts:
+                if part.picked.__class__ is range:
+                    self._append(index, part, packed, anchors)
+                else:
+                    self._append(index, part, [packed[n] for n in part.picked], anchors)
+        if self._log is not None or self.tell is not None:
+            for n, values in enumerate(rows):
+                self._tell_of(values, stream, _answer(choices, n))
+        return choices
+
+    def _tell_of(self, values: Sequence[object], stream: str, tasks: tuple[int, ...]) -> None:
+        if self._log is not None:
+            emit_log(self.component, self._task, stream, self._log)(values, tasks)
+        if self.tell is not None:
+            self.tell(values, stream, tasks)
+
+    def _append(
+        self, stream: int, part: Part, packed: list[bytes], anchors: Anchors | None
+    ) -> None:
+        """Append these copies of rows to the open batches that they go to."""
+        columns = None if anchors is None else anchors.columns(part.picked)
+        many_roots = anchors is not None and anchors.most_roots > 1
+        dests = part.dests
+        if many_roots or max(map(len, packed), default=0) > self.batcher.small:
+            if not isinstance(dests, list):
+                dests = [dests] * len(packed)
+            self._one_by_one(stream, dests, packed, columns)
+        elif not isinstance(dests, list):
+            self._to_one(stream, dests, packed, columns)
+        else:
+            self._to_each(stream, dests, packed, columns)
+
+    def _to_one(
+        self, stream: int, dest: OpenBatch, packed: list[bytes], columns: Columns | None
+    ) -> None:
+        """Append small rows with one root each to one batch."""
+        dest.switch(stream)
+        start = 0
+        while start < len(packed):
+            end = start + max(1, dest.cap - len(dest.rows))
+            if columns is not None:
+                dest.align()
+                dest.roots += columns[0][start:end]
+                dest.edges += columns[1][start:end]
+            dest.rows += packed[start:end]
+            start = end
+            if len(dest.rows) >= dest.cap:
+                self._flush(dest)
+
+    def _to_each(
+        self, stream: int, dests: list[OpenBatch], packed: list[bytes], columns: Columns | None
+    ) -> None:
+        """Append small rows with one root each, every one to its batch.
+
+        In pieces that no batch is too small for, so that nothing has to be counted per row.
+        """
+        found = set(dests)
+        if len(found) > _FEW_DESTS:
+            self._one_by_one(stream, dests, packed, columns)
+            return
+        for dest in found:
+            dest.switch(stream)
+        start = 0
+        while start < len(packed):
+            end = start + max(1, min(dest.cap - len(dest.rows) for dest in found))
+            if columns is None:
+                for dest, row in zip(dests[start:end], packed[start:end], strict=True):
+                    dest.rows.append(row)
+            else:
+                for dest in found:
+                    dest.align()
+                part = zip(
+                    dests[start:end],
+                    packed[start:end],
+                    columns[0][start:end],
+                    columns[1][start:end],
+                    strict=True,
+                )
+                for dest, row, root, edge in part:
+                    dest.rows.append(row)
+                    dest.roots.append(root)
+                    dest.edges.append(edge)
+            start = end
+            for dest in found:
+                # One that is nearly full would make the pieces that follow very small.
+                if len(dest.rows) + (dest.cap >> 3) >= dest.cap and dest.rows:
+                    self._flush(dest)
+
+    def _one_by_one(
+        self, stream: int, dests: list[OpenBatch], packed: list[bytes], columns: Columns | None
+    ) -> None:
+        """Append rows of any size with any number of roots."""
+        small, limit = self.batcher.small, self.batcher.extra_limit
+        for n, (dest, row) in enumerate(zip(dests, packed, strict=True)):
+            dest.switch(stream)
+            dest.rows.append(row)
+            if columns is not None:
+                root = columns[0][n]
+                if root:
+                    dest.track(root, columns[1][n])
+                if not isinstance(root, int):
+                    dest.extra_bytes += ROOT_BYTES * len(root)
+            dest.extra_bytes += max(0, len(row) - small)
+            if len(dest.rows) >= dest.cap or dest.extra_bytes >= limit:
+                self._flush(dest)
+
+
+def _head(width: int) -> tuple[Callable[[bytes], object], object]:
+    """What takes the first bytes of a packed row, and what they are for a list of this width."""
+    first: Callable[[bytes], object] = itemgetter(0 if width < 16 else slice(3))
+    return first, first(PLAIN.packer()([None] * width))
+
+
+def _in_row(n: int, error: EmitError) -> EmitError:
+    return EmitError(f"row {n} of the batch: {error}")
+
+
+def _answer(choices: Sequence[Choice], n: int) -> tuple[int, ...]:
+    """The tasks that row `n` goes to."""
+    return tuple(task for choice in choices for task in choice.answer(n))
