@@ -203,7 +203,7 @@ def _answered(tup: Tuple, verb: str) -> EmitError:
 
 def tracking_columns(roots: list[Root], edges: list[int]) -> Tracking:
     """The columns of a frame, with a count per row if any row has several roots."""
-    if all(isinstance(root, int) for root in roots):
+    if tuple not in set(map(type, roots)):
         return Tracking(roots, edges)  # type: ignore[arg-type]
     flat_roots: list[int] = []
     flat_edges: list[int] = []

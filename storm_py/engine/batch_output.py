@@ -43,7 +43,8 @@ class BatchOutput(TaskOutput):
     def _functions(self) -> dict[str, Callable[..., tuple[int, ...]]]:
         self._batch_acks = None if self._acks is None else BatchAcks(self._acks)
         self._routes = {name: self._routes_of(name) for name in self._streams}
-        self._heads = {name: _head(len(info.fields)) for name, info in self._streams.items()}
+        self._widths = {name: len(info.fields) for name, info in self._streams.items()}
+        self._heads = {name: _head(width) for name, width in self._widths.items()}
         return {}
 
     def _routes_of(self, stream: str) -> list[Route]:
@@ -98,11 +99,12 @@ class BatchOutput(TaskOutput):
                     f"{self._where(stream)}: emit_batch got {len(lists)} row(s) and a source_index "
                     f"of {len(found)}; expected one position of {of!r} for each row"
                 )
-        lists, packed = self._packed(stream, lists)
+        lists, packed, longest = self._packed(stream, lists)
         anchors, acks = None, self._batch_acks
-        if lists and of is not None and acks is not None:
+        heard = bool(self._routes[stream])
+        if lists and of is not None and acks is not None and (heard or of.left < len(of)):
             anchors = acks.to_whole(of, len(lists)) if found is None else acks.to_rows(of, found)
-        self._send(stream, lists, packed, anchors)
+        self._send(stream, lists, packed, longest, anchors)
 
     def emit_row(
         self,
@@ -114,10 +116,13 @@ class BatchOutput(TaskOutput):
         """The collector's emit."""
         if stream not in self._streams or self._streams[stream].direct:
             raise self._not_regular(stream)
-        row = self._row(stream, values)
-        self._check_room(stream, row, 0)
+        plain = self._plain(stream, values)
+        row = b""
+        if self._routes[stream]:  # what nobody hears of is not packed
+            row = self._row(stream, plain)
+            self._check_room(stream, row, 0)
         anchors = self._anchors_of_row(source_index, batch, "emit")
-        return _answer(self._send(stream, [list(values)], [row], anchors), 0)
+        return _answer(self._send(stream, [plain], [row], len(row), anchors), 0)
 
     def emit_row_direct(
         self,
@@ -136,7 +141,7 @@ class BatchOutput(TaskOutput):
         # As in Storm: nothing is sent to a component that does not subscribe to this stream.
         parts = [Part(self.batcher.batch(task_id), range(1))] if heard else []
         choice = Choice(parts, lambda n: (task_id,) if heard else ())
-        self._send(stream, [list(values)], [row], anchors, [choice])
+        self._send(stream, [list(values)], [row], len(row), anchors, [choice])
 
     # ---- what is emitted -----------------------------------------------------------------------
 
@@ -161,28 +166,35 @@ class BatchOutput(TaskOutput):
             return [list(row) if row.__class__ is tuple else row for row in found]
         return found
 
-    def _packed(self, stream: str, rows: Rows) -> tuple[Rows, list[bytes]]:
-        """The rows, surely lists now, and packed; EmitError names the first that cannot be."""
+    def _packed(self, stream: str, rows: Rows) -> tuple[Rows, list[bytes], int]:
+        """The rows, surely lists now, the same packed, and the size of the longest.
+
+        EmitError names the first that cannot be packed.
+        """
         if not self._routes[stream]:  # nobody hears of them: they are not packed
-            return [self._checked(stream, rows, n) for n in range(len(rows))], []
+            width = self._widths[stream]
+            if set(map(type, rows)) <= {list} and set(map(len, rows)) <= {width}:
+                return rows, [], 0
+            return [self._naming(n, self._plain, stream, row) for n, row in enumerate(rows)], [], 0
         first, expected = self._heads[stream]
+        packed: list[bytes] = []
         try:
             packed = list(map(self._pack, rows))
             # These bytes say whether a row is a list, and of how many values.
             odd = not set(map(first, packed)) <= {expected}
         except Exception:  # noqa: BLE001 - whatever it is, the slow way finds and names it
             odd = True
-        if odd or max(map(len, packed), default=0) > self._max_row_bytes:
+        longest = max(map(len, packed), default=0)
+        if odd or longest > self._max_row_bytes:
             packed = [self._packed_slowly(stream, rows, n) for n in range(len(rows))]
-            rows = [list(row) for row in rows]
-        return rows, packed
+            return [list(row) for row in rows], packed, max(map(len, packed))
+        return rows, packed, longest
 
-    def _checked(self, stream: str, rows: Rows, n: int) -> list[Any]:
-        """Row `n` as a list, if it has the right width."""
-        row = rows[n]
-        plain = row if type(row) is list else self._naming(n, self._as_row, stream, row)
-        if len(plain) != len(self._streams[stream].fields):
-            raise _in_row(n, self._wrong_width(stream, plain))
+    def _plain(self, stream: str, row: object) -> list[Any]:
+        """A row as a list, if it has the right width."""
+        plain: list[Any] = row if type(row) is list else self._as_row(stream, row)
+        if len(plain) != self._widths[stream]:
+            raise self._wrong_width(stream, plain)
         return plain
 
     def _packed_slowly(self, stream: str, rows: Rows, n: int) -> bytes:
@@ -233,23 +245,29 @@ class BatchOutput(TaskOutput):
         stream: str,
         rows: Rows,
         packed: list[bytes],
+        longest: int,
         anchors: Anchors | None,
         choices: Sequence[Choice] | None = None,
     ) -> Sequence[Choice]:
-        """Emit the rows, which have been checked but for the room that their roots need."""
-        if anchors is not None and anchors.most_roots > 1:
+        """Emit the rows, which have been checked but for the room that their roots need.
+
+        `longest` is the size of the longest row.
+        """
+        many_roots = anchors is not None and anchors.most_roots > 1
+        if anchors is not None and many_roots:
             for n, row in enumerate(packed):
                 self._naming(n, self._check_room, stream, row, anchors.most_roots)
         if choices is None:
             choices = [route(rows) for route in self._routes[stream]]
         self.emissions.emitted += len(rows)
         index = self._index[stream]
+        small = not many_roots and longest <= self.batcher.small
         for choice in choices:
             for part in choice.parts:
-                if part.picked.__class__ is range:
-                    self._append(index, part, packed, anchors)
-                else:
-                    self._append(index, part, [packed[n] for n in part.picked], anchors)
+                copies = packed
+                if part.picked.__class__ is not range:
+                    copies = [packed[n] for n in part.picked]
+                self._append(index, part, copies, anchors, small)
         if self._log is not None or self.tell is not None:
             for n, values in enumerate(rows):
                 self._tell_of(values, stream, _answer(choices, n))
@@ -262,13 +280,15 @@ class BatchOutput(TaskOutput):
             self.tell(values, stream, tasks)
 
     def _append(
-        self, stream: int, part: Part, packed: list[bytes], anchors: Anchors | None
+        self, stream: int, part: Part, packed: list[bytes], anchors: Anchors | None, small: bool
     ) -> None:
-        """Append these copies of rows to the open batches that they go to."""
+        """Append these copies of rows to the open batches that they go to.
+
+        `small` rows have one root at most and are below the size that counts.
+        """
         columns = None if anchors is None else anchors.columns(part.picked)
-        many_roots = anchors is not None and anchors.most_roots > 1
         dests = part.dests
-        if many_roots or max(map(len, packed), default=0) > self.batcher.small:
+        if not small:
             if not isinstance(dests, list):
                 dests = [dests] * len(packed)
             self._one_by_one(stream, dests, packed, columns)
