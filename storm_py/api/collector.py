@@ -158,8 +158,8 @@ class BatchOutputCollector(Protocol):
         source_index: Any = None,
         stream: str = DEFAULT_STREAM_ID,
         batch: Batch | None = None,
-    ) -> None:
-        """Emit rows, each to the tasks that it would go to by itself.
+    ) -> Sequence[Sequence[int]]:
+        """Emit rows, each to the tasks that it would go to by itself, and return for each which.
 
         ``rows`` are lists or tuples of values in the order of the stream's fields, or a
         pyarrow.RecordBatch or a dict of equally long numpy arrays, with exactly the stream's

@@ -9,7 +9,7 @@ anything: ``storm_py.engine`` calls these methods, always on one thread per task
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from .batches import Batch
 from .collector import (
@@ -164,10 +164,10 @@ class BatchBolt(BaseComponent):
 
     #: Whether what was neither acked nor failed is acked when ``execute_batch`` returns, and failed
     #: on ``FailedException``. With False the bolt acks and fails itself, now or at any later time.
-    auto_ack: ClassVar[bool] = True
+    auto_ack: bool = True
     #: How rows are handed over: None as a list of lists of values, "arrow" as a
     #: pyarrow.RecordBatch, "numpy" as a dict of numpy arrays by field.
-    columns: ClassVar[Literal["arrow", "numpy"] | None] = None
+    columns: Literal["arrow", "numpy"] | None = None
 
     def prepare(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: BatchOutputCollector

@@ -20,7 +20,7 @@ from storm_py.wire.values import PLAIN
 
 from .acking import ROOT_BYTES
 from .batch_acking import Anchors, BatchAcks, Columns, positions
-from .batch_routes import Choice, Part, Route, Rows, route_of
+from .batch_routes import Choice, Part, Receivers, Route, Rows, route_of
 from .columns import is_columns, rows_of
 from .debug import emit_log
 from .emitters import TaskOutput
@@ -87,7 +87,7 @@ class BatchOutput(TaskOutput):
         source_index: Any = None,
         stream: str = DEFAULT_STREAM_ID,
         batch: Batch | None = None,
-    ) -> None:
+    ) -> Sequence[tuple[int, ...]]:
         """The collector's emit_batch."""
         lists = self._lists(stream, rows)
         of = self._of(batch, "emit_batch")
@@ -104,7 +104,7 @@ class BatchOutput(TaskOutput):
         heard = bool(self._routes[stream])
         if lists and of is not None and acks is not None and (heard or of.left < len(of)):
             anchors = acks.to_whole(of, len(lists)) if found is None else acks.to_rows(of, found)
-        self._send(stream, lists, packed, longest, anchors)
+        return self._send(stream, lists, packed, longest, anchors)
 
     def emit_row(
         self,
@@ -122,7 +122,7 @@ class BatchOutput(TaskOutput):
             row = self._row(stream, plain)
             self._check_room(stream, row, 0)
         anchors = self._anchors_of_row(source_index, batch, "emit")
-        return _answer(self._send(stream, [plain], [row], len(row), anchors), 0)
+        return self._send(stream, [plain], [row], len(row), anchors)[0]
 
     def emit_row_direct(
         self,
@@ -248,7 +248,7 @@ class BatchOutput(TaskOutput):
         longest: int,
         anchors: Anchors | None,
         choices: Sequence[Choice] | None = None,
-    ) -> Sequence[Choice]:
+    ) -> Receivers:
         """Emit the rows, which have been checked but for the room that their roots need.
 
         `longest` is the size of the longest row.
@@ -268,10 +268,11 @@ class BatchOutput(TaskOutput):
                 if part.picked.__class__ is not range:
                     copies = [packed[n] for n in part.picked]
                 self._append(index, part, copies, anchors, small)
+        receivers = Receivers(choices, len(rows))
         if self._log is not None or self.tell is not None:
-            for n, values in enumerate(rows):
-                self._tell_of(values, stream, _answer(choices, n))
-        return choices
+            for values, tasks in zip(rows, receivers, strict=True):
+                self._tell_of(values, stream, tasks)
+        return receivers
 
     def _tell_of(self, values: Sequence[object], stream: str, tasks: tuple[int, ...]) -> None:
         if self._log is not None:
@@ -380,8 +381,3 @@ def _head(width: int) -> tuple[Callable[[bytes], object], object]:
 
 def _in_row(n: int, error: EmitError) -> EmitError:
     return EmitError(f"row {n} of the batch: {error}")
-
-
-def _answer(choices: Sequence[Choice], n: int) -> tuple[int, ...]:
-    """The tasks that row `n` goes to."""
-    return tuple(task for choice in choices for task in choice.answer(n))

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 from storm_py.api.grouping import GroupingKind
 from storm_py.core.batching import OpenBatch
@@ -38,6 +38,34 @@ class Choice:
 
     parts: Sequence[Part]
     answer: Callable[[int], tuple[int, ...]]
+
+
+class Receivers(Sequence[tuple[int, ...]]):
+    """What emit_batch answers: the tasks of each row, put together for who asks."""
+
+    __slots__ = ("_choices", "_count")
+
+    def __init__(self, choices: Sequence[Choice], count: int) -> None:
+        self._choices = choices
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[int, ...]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[int, ...]]: ...
+
+    def __getitem__(self, index: int | slice) -> tuple[int, ...] | list[tuple[int, ...]]:
+        places = range(self._count)[index]
+        if isinstance(places, range):
+            return [self[n] for n in places]
+        return tuple(task for choice in self._choices for task in choice.answer(places))
+
+    def __repr__(self) -> str:
+        return repr(list(self))
 
 
 Route: TypeAlias = Callable[[Rows], Choice]

@@ -58,7 +58,7 @@ class BatchTask(BoltTask):
         return BatchCollector(self.output, self.report_error)
 
     def _open(self) -> None:
-        columns = type(self._bolt).columns
+        columns = self._bolt.columns
         try:
             self._hand_over = handing_over(columns)
         except ImportError as error:

@@ -53,12 +53,15 @@ def _turned(columns: Sequence[Sequence[Any]], count: int) -> Rows:
 
 
 def handing_over(columns: str | None) -> Callable[[Rows, Fields], Any]:
-    """What turns rows into the form that a bolt asks for; ImportError if its package is missing."""
+    """What turns rows into the form that a bolt asks for; ImportError if its package is missing.
+
+    TypeError names a field whose values have no such form.
+    """
     if columns == "arrow":
         return _arrow()
     if columns == "numpy":
         return _numpy()
-    return lambda rows, fields: rows
+    return lambda rows, fields: rows[:]  # the bolt may keep and change its list
 
 
 def _arrow() -> Callable[[Rows, Fields], Any]:

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from storm_py.api.batches import Batch
+from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout, BatchBolt, Bolt
 from storm_py.api.context import TopologyContext
 from storm_py.api.declarers import BoltDeclarer, OutputFieldsDeclarer
 from storm_py.api.topology import TopologyBuilder
@@ -197,6 +198,84 @@ class RandomBasicBolt(BaseBasicBolt):
             raise self.rng.choice([FailedException, ReportedFailedException])("not now")
 
 
+class RandomBatchBolt(BatchBolt):
+    """The same a frame at a time: anchored to rows or to the whole batch, answered row by row.
+
+    One that neither holds nor drops leaves the acks to the engine.
+    """
+
+    def __init__(self, name: str, manners: Manners, streams: Mapping[str, bool]) -> None:
+        self.name, self.manners, self.streams = name, manners, streams
+        self.auto_ack = not (manners.hold or manners.drop)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        for stream, direct in self.streams.items():
+            declarer.declare_stream(stream, FIELDS, direct=direct)
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: Any) -> None:
+        self.rng = self.manners.rng(self.name, context.this_task_id)
+        self.collector = collector
+        self.held: list[tuple[Batch, int]] = []
+        self.direct_tasks = direct_tasks(context, self.streams)
+
+    def execute_batch(self, rows: list[list[Any]], batch: Batch) -> None:
+        first = [n for n, (_, attempt, _) in enumerate(rows) if attempt < GOOD_ATTEMPT]
+        if first and self.manners.raises(self.rng):
+            raise ValueError("a mistake in user code")
+        if self.streams:
+            self._emit(rows)
+        if not self.auto_ack:
+            self._answer(rows, batch)
+        elif first and self.rng.random() < self.manners.fail:
+            raise self.rng.choice([FailedException, ReportedFailedException])("not now")
+
+    def _emit(self, rows: list[list[Any]]) -> None:
+        rng = self.rng
+        stream = rng.choice(list(self.streams))
+        sources = [n for n in range(len(rows)) for _ in range(rng.choice(self.manners.children))]
+        made = [[*rows[n][:2], rng.choice(KEYS)] for n in sources]
+        attempts = [attempt for _, attempt, _ in rows]
+        if self.streams[stream]:
+            for values, n in zip(made, sources, strict=True):
+                send(self, stream, values, n)
+        elif rng.random() < 0.7:
+            self.collector.emit_batch(made, sources, stream)
+        else:
+            self.collector.emit_batch([[-1, min(attempts), rng.choice(KEYS)]], stream=stream)
+
+    def _answer(self, rows: list[list[Any]], batch: Batch) -> None:
+        rng, manners = self.rng, self.manners
+        good, bad = [], []
+        for n, (_, attempt, _) in enumerate(rows):
+            first = attempt < GOOD_ATTEMPT
+            if first and rng.random() < manners.fail:
+                bad.append(n)
+            elif first and rng.random() < manners.hold:
+                self.held.append((batch, n))
+            elif not (first and rng.random() < manners.drop):
+                good.append(n)
+        if bad:
+            self.collector.fail(batch, bad)
+        if good:
+            self.collector.ack(batch, good)
+            if len(good) + len(bad) < len(rows) and rng.random() < 0.2:
+                self.collector.reset_timeout(batch)
+        if len(self.held) > 5 or (self.held and good):
+            self.release()
+
+    def release(self) -> None:
+        """Ack what was held, in another order."""
+        self.rng.shuffle(self.held)
+        for batch, n in self.held:
+            self.collector.ack(batch, n)
+        self.held.clear()
+
+    def end_of_input(self) -> None:
+        self.release()
+        for stream in self.streams:
+            send(self, stream, [-1, GOOD_ATTEMPT, "the last"])
+
+
 def direct_tasks(context: TopologyContext, streams: Mapping[str, bool]) -> list[int]:
     """The tasks that read a direct stream of this one."""
     return [
@@ -259,7 +338,7 @@ def random_topology(rng: random.Random) -> tuple[TopologyBuilder, dict[str, Any]
 
 def _random_bolt(
     rng: random.Random, name: str, streams: Mapping[str, bool], may_hold: bool
-) -> BaseRichBolt | BaseBasicBolt:
+) -> Bolt:
     manners = Manners(
         fail=rng.choice([0, 0, 0.02, 0.1]),
         drop=rng.choice([0, 0, 0.01]) if may_hold else 0,
@@ -267,8 +346,8 @@ def _random_bolt(
         error=rng.choice([0, 0, 0, 0.005]),
         children=rng.choice([(1,), (0, 1, 1), (0, 1, 1, 2)]),
     )
-    make: Any = rng.choice([RandomBolt, RandomBolt, RandomBasicBolt])
-    bolt: RandomBolt | RandomBasicBolt = make(name, manners, streams)
+    make: Any = rng.choice([RandomBolt, RandomBolt, RandomBasicBolt, RandomBatchBolt])
+    bolt: Bolt = make(name, manners, streams)
     return bolt
 
 

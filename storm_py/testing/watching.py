@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout, BatchBolt
 from storm_py.api.context import TopologyContext
 from storm_py.api.spec import StormTopology, StreamInfo
 from storm_py.api.tuples import Fields, TrackedTuple, Tuple, TupleContext
@@ -21,6 +21,7 @@ from storm_py.errors import FailedException
 
 from .checker import Checker, Life, Reception
 from .network import Died
+from .watched_batches import WatchedBatchBolt
 
 #: The name of the hidden field.
 NUMBER = "__number"
@@ -194,7 +195,7 @@ class WatchedBasicBolt(BaseBasicBolt):
 
 def watched(
     component: object, checker: Checker, life: Life, spend: Callable[[], None]
-) -> WatchedSpout | WatchedBolt | WatchedBasicBolt:
+) -> WatchedSpout | WatchedBolt | WatchedBasicBolt | WatchedBatchBolt:
     """The user's object of one incarnation of a task, watched."""
     watch = Watch(checker, life, spend)
     if isinstance(component, BaseRichSpout):
@@ -203,6 +204,8 @@ def watched(
         return WatchedBolt(component, watch)
     if isinstance(component, BaseBasicBolt):
         return WatchedBasicBolt(component, watch)
+    if isinstance(component, BatchBolt):
+        return WatchedBatchBolt(component, watch)
     raise TypeError(f"{type(component).__name__} is neither a spout nor a bolt")
 
 
