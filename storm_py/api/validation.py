@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Literal
 
 from storm_py.constants import RESERVED_PREFIX
@@ -40,6 +41,8 @@ _REQUIRED: Mapping[type, str] = {
     BatchBolt: "execute_batch",
     CustomStreamGrouping: "choose_tasks",
 }
+#: What the values of `BatchBolt.columns` need.
+_PACKAGES: Mapping[object, str] = {"arrow": "pyarrow", "numpy": "numpy"}
 
 
 def check_component(
@@ -53,6 +56,8 @@ def check_component(
     _check_id(kind, id, taken)
     base = _check_type(kind, id, component)
     _check_hooks(f"{kind} {id!r}", base, component)
+    if isinstance(component, BatchBolt):
+        _check_batch_bolt(f"{kind} {id!r}", component)
     if not is_positive_int(parallelism_hint):
         raise InvalidTopologyException(
             f"{kind} {id!r} has parallelism_hint {parallelism_hint!r}; "
@@ -98,6 +103,24 @@ def _check_type(kind: Literal["spout", "bolt"], id: object, component: object) -
     raise InvalidTopologyException(
         f"{call} got {a_type(component)}; expected an instance of a class derived from {expected}"
     )
+
+
+def _check_batch_bolt(label: str, bolt: BatchBolt) -> None:
+    if not isinstance(bolt.auto_ack, bool):
+        raise InvalidTopologyException(
+            f"{label}: auto_ack is {bolt.auto_ack!r}; expected True or False"
+        )
+    columns: object = bolt.columns
+    if columns is not None and columns not in tuple(_PACKAGES):
+        raise InvalidTopologyException(
+            f"{label}: columns is {columns!r}; expected None for rows, 'arrow' or 'numpy'"
+        )
+    package = _PACKAGES.get(columns)
+    if package is not None and find_spec(package) is None:
+        raise InvalidTopologyException(
+            f"{label}: columns is {columns!r}, which needs the package {package}, and that is not "
+            f"installed; pip install 'storm-py[{columns}]'"
+        )
 
 
 def _check_hooks(label: str, base: type, component: object) -> None:
