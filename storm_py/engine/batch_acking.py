@@ -248,10 +248,10 @@ class _Each:
 def positions(rows: object, batch: Batch, call: str) -> list[int]:
     """Positions of rows in a batch, given as one or several; EmitError for what is none."""
     given: Iterable[object]
-    if isinstance(rows, int) and not isinstance(rows, bool):
-        given = [rows]
-    elif isinstance(rows, Iterable) and not isinstance(rows, (str, bytes)):
+    if isinstance(rows, Iterable) and not isinstance(rows, (str, bytes)):
         given = rows.tolist() if hasattr(rows, "tolist") else rows
+    elif hasattr(rows, "__index__") and not isinstance(rows, bool):
+        given = [rows]
     else:
         raise EmitError(
             f"{call} got rows of {a_type(rows)}; expected positions in {batch!r}, as in [0, 2]"

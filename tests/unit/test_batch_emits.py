@@ -221,6 +221,7 @@ NOT_ROWS = f"{WHERE}: emit_batch got %s; expected rows, each a list of values"
         (([[1, 2]], ["x"]), "emit_batch (source_index) got 'x', a str, among its rows; expected"),
         (([[1, 2]], [1.0]), "emit_batch (source_index) got 1.0, a float, among its rows"),
         (([[1, 2]], "x"), "emit_batch (source_index) got rows of a str; expected positions in"),
+        (([[1, 2]], True), "emit_batch (source_index) got rows of a bool; expected positions in"),
         (([[1, 2]], None, "sied"), "emits on stream 'sied', which it has not declared (declared: "),
         (([[1]], None, "picked"), "stream 'picked' is direct: name the receiving task with"),
         (([[1, 2]], None, "default", 5), "emit_batch got an int as batch; expected a Batch"),
@@ -263,6 +264,15 @@ def test_outside_of_execute_batch_nothing_is_an_anchor() -> None:
     assert [ids for _, _, ids in producer.flush()[10]] == [{}, {}]
     with pytest.raises(EmitError, match="got a source_index, but no batch is being executed"):
         producer.emit_batch([[1, 2]], [0])
+
+
+@pytest.mark.parametrize("sources", [range(2), (0, 1), np.array([0, 1]), np.array([0, 1], "u1")])
+def test_positions_in_any_form(sources: Any) -> None:
+    producer = BatchProducer(ONE)
+    producer.executes(batch_of({7: 1}, {8: 2}))
+    producer.emit_batch([[1, 2], [3, 4]], sources)
+    producer.emit([5, 6], sources[1])
+    assert [sorted(ids) for _, _, ids in producer.flush()[10]] == [[7], [8], [8]]
 
 
 def test_a_kept_batch_is_an_anchor_later() -> None:
