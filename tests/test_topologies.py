@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 TEXT = "the cow jumped over the moon\n\nthe end\n"
 
@@ -128,5 +130,12 @@ def test_the_program_in_the_readme_runs_as_it_stands(tmp_path: Path) -> None:
 
 def test_the_benchmark_topology_checks_its_counts(tmp_path: Path) -> None:
     done = local("benchmarks/sentences.py", "--", "1000")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["words"] == 7500
+
+
+@pytest.mark.parametrize("options", [[], ["--acked"]])
+def test_the_benchmark_with_batch_bolts_checks_its_counts(options: list[str]) -> None:
+    done = local("benchmarks.sentences_batch", "--", "1000", *options)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["words"] == 7500
