@@ -248,6 +248,9 @@ class _Each:
 def positions(rows: object, batch: Batch, call: str) -> list[int]:
     """Positions of rows in a batch, given as one or several; EmitError for what is none."""
     given: Iterable[object]
+    # The usual "each from its own": its ends say all about it.
+    if isinstance(rows, range) and rows and rows[0] in (of := range(len(batch))) and rows[-1] in of:
+        return list(rows)
     if isinstance(rows, Iterable) and not isinstance(rows, (str, bytes)):
         given = rows.tolist() if hasattr(rows, "tolist") else rows
     elif hasattr(rows, "__index__") and not isinstance(rows, bool):
