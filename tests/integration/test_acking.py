@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from benchmarks.oracle import WORDS, Verdict, build, judge, write_text
+from storm_py import TopologyBuilder
 from storm_py.config import Config
 from tests.integration.harness import Outcome, Recorder, processes_of, run_local
 
@@ -22,7 +23,13 @@ RATE = 1500
 PENDING = 1_000
 
 
-def run_oracle(folder: Path, workers: int, victims: list[str], lines: int = LINES) -> Outcome:
+def run_oracle(
+    folder: Path,
+    workers: int,
+    victims: list[str],
+    lines: int = LINES,
+    make: Callable[[Path, float], TopologyBuilder] = build,
+) -> Outcome:
     """Run it; kill one victim after the other, each when the run has got a step further."""
     write_text(folder, lines)
     seen = Recorder()
@@ -30,7 +37,7 @@ def run_oracle(folder: Path, workers: int, victims: list[str], lines: int = LINE
     for i, victim in enumerate(victims):
         kill_at(seen, folder / "rows", (i + 1) * step, victim)
     conf = {Config.TOPOLOGY_MAX_SPOUT_PENDING: PENDING}
-    return run_local(build(folder, RATE), workers, conf, seen=seen)
+    return run_local(make(folder, RATE), workers, conf, seen=seen)
 
 
 def kill_at(seen: Recorder, path: Path, rows: int, victim: str) -> None:
