@@ -1,8 +1,9 @@
 """The benchmark's word count with batch bolts: the sentences of `benchmarks.sentences`.
 
-Spout 1, split 1, count 2; every word is anchored to its sentence. With `--acked` the spout emits
-with message ids. The line that it prints has words per second, and microseconds of CPU per word by
-component. Run it from the top of the repository, as `storm-py local benchmarks.sentences_batch`.
+Spout 1, split 1, count 2, or as `--splits` and `--counts` say; every word is anchored to its
+sentence. With `--acked` the spout emits with message ids. The line that it prints has words per
+second, and microseconds of CPU per word by component. Run it from the top of the repository, as
+`storm-py local benchmarks.sentences_batch`.
 """
 
 import argparse
@@ -135,15 +136,17 @@ class Report(BatchBolt):
 
 
 def topology(args: list[str]) -> TopologyBuilder:
-    """Build it; the only argument is the number of sentences."""
+    """Build it; the first argument is the number of sentences."""
     parser = argparse.ArgumentParser(prog="sentences_batch")
     parser.add_argument("sentences", type=int, nargs="?", default=500_000)
     parser.add_argument("--acked", action="store_true", help="emit with message ids")
+    parser.add_argument("--splits", type=int, default=1, help="split bolts")
+    parser.add_argument("--counts", type=int, default=2, help="count bolts")
     options = parser.parse_args(args)
     builder = TopologyBuilder()
     builder.set_spout("sentence", Sentences(options.sentences, options.acked))
-    builder.set_bolt("split", Split()).shuffle_grouping("sentence")
-    builder.set_bolt("count", Count(), 2).fields_grouping("split", ["word"])
+    builder.set_bolt("split", Split(), options.splits).shuffle_grouping("sentence")
+    builder.set_bolt("count", Count(), options.counts).fields_grouping("split", ["word"])
     report = builder.set_bolt("report", Report(options.sentences))
     for component in ("sentence", "split", "count"):
         report.global_grouping(component, "report")
