@@ -72,3 +72,12 @@ def build(folder: Path, rate: float) -> TopologyBuilder:
     sink = builder.set_bolt("sink", BatchSink(folder), TASKS)
     sink.fields_grouping("split", ["line_number"])
     return builder
+
+
+def build_fused(folder: Path, rate: float) -> TopologyBuilder:
+    """The same with each sink in the process of its split bolt, which hands it its rows."""
+    builder = TopologyBuilder()
+    builder.set_spout("source", TimedSpout(folder, rate), TASKS)
+    builder.set_bolt("split", BatchSplit(folder), TASKS).shuffle_grouping("source")
+    builder.set_bolt("sink", BatchSink(folder), TASKS).local_or_shuffle_grouping("split")
+    return builder
