@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from storm_py import EmitError, Values
 from storm_py.api.grouping import GroupingKind
-from storm_py.core.batching import OpenBatch
+from storm_py.core.batching import Batcher, OpenBatch
+from storm_py.engine.batch_acking import Columns
+from storm_py.engine.batch_filling import Filling
 from tests.batches import ONE, BatchProducer, batch_of
 from tests.tracked import target
 
@@ -57,6 +59,18 @@ def test_tracked_rows_follow_untracked_ones() -> None:
     producer.executes(None)
     producer.emit_batch([[9, 0]])
     assert [sorted(ids) for _, _, ids in producer.flush()[10]] == [[], [], [7], [], []]
+
+
+@pytest.mark.parametrize("apiece", [False, True])
+def test_so_do_those_that_are_handed_over(apiece: bool) -> None:
+    batcher = Batcher([10], 10, 3000, local=[10])
+    (batch,) = batcher.handed_over()
+    filling = Filling(batcher, lambda _: None)
+    tracked: Columns = ([7, ((8, 1), (9, 2))], [3, 0])
+    for rows, columns in (([["a"], ["b"]], None), ([["c"], ["d"]], tracked), ([["e"]], None)):
+        filling.lists(0, [batch] * len(rows) if apiece else batch, rows, columns)
+    assert batch.take_tracking() == ([0, 0, 7, ((8, 1), (9, 2)), 0], [0, 0, 3, 0, 0])
+    assert batch.take() == ([(0, 5)], [["a"], ["b"], ["c"], ["d"], ["e"]])
 
 
 def test_what_is_not_tracked_has_no_columns() -> None:
