@@ -28,6 +28,8 @@ class WordCount:
     """More of storm-py's configuration, as key=value."""
     splits: int = 1
     counts: int = 2
+    batched: bool = False
+    """With batch bolts, at most at full speed."""
 
     def with_acks(self, acks: bool) -> WordCount:
         """The same with acks on or off."""
@@ -41,7 +43,8 @@ def storm_py(count: WordCount, *options: str, idle: bool = False) -> list[str]:
         conf.append(f"topology.max.spout.pending={count.pending}")
     else:
         conf.append("topology.acker.executors=0")
-    command = [sys.executable, "-m", "storm_py", "local", "benchmarks.sentences"]
+    program = f"benchmarks.sentences{'_batch' if count.batched else ''}"
+    command = [sys.executable, "-m", "storm_py", "local", program]
     command += ["--workers", str(count.workers), *options]
     command += [part for pair in (*conf, *count.conf) for part in ("-c", pair)]
     command += ["--", str(count.sentences)]

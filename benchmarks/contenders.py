@@ -8,6 +8,7 @@ from benchmarks.commands import storm_py
 LOOP = "plain loop"
 YARDSTICK = "yardstick"
 OFF, ON = "storm-py, acks off", "storm-py, acks on"
+OFF_BATCHED, ON_BATCHED = f"{OFF}, batch bolts", f"{ON}, batch bolts"
 OFF_2, ON_2 = f"{OFF}, 2 workers", f"{ON}, 2 workers"
 BYTEWAX = "Bytewax, 1 worker, batched source"
 BYTEWAX_1 = "Bytewax, 1 worker, one by one"
@@ -18,7 +19,7 @@ FLINK_THREAD = "PyFlink, thread mode"
 
 RATIOS = [
     *((OFF, f"{YARDSTICK}, acks off"), (ON, f"{YARDSTICK}, acks on")),
-    *((OFF_2, OFF), (ON_2, ON), (ON, OFF)),
+    *((OFF_2, OFF), (ON_2, ON), (ON, OFF), (OFF_BATCHED, OFF), (ON_BATCHED, ON)),
     *((OFF, BYTEWAX), (ON, BYTEWAX), (OFF, BYTEWAX_1), (ON, BYTEWAX_1)),
     *((OFF, BYTEWAX_2), (ON, BYTEWAX_2), (OFF_2, BYTEWAX_2), (ON_2, BYTEWAX_2)),
     *((OFF, PYSTORM), (ON, PYSTORM), (ON, FLINK), (ON, FLINK_THREAD), (OFF, FLINK)),
@@ -38,6 +39,8 @@ def ours(options: Options) -> list[Contender]:
             command = options.yardstick_command(count) if workers == 1 else None
             if command is not None:
                 found.append(Contender(f"{YARDSTICK}, acks {'on' if acks else 'off'}", command))
+    for batched, acks in ((OFF_BATCHED, False), (ON_BATCHED, True)):
+        found.append(Contender(batched, storm_py(options.word_count(acks=acks, batched=True))))
     return found
 
 

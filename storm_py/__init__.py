@@ -6,8 +6,14 @@ module only re-exports; it loads no socket library, no ZooKeeper client and no S
 
 from __future__ import annotations
 
-from .api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
-from .api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from .api.batches import Batch
+from .api.collector import (
+    BasicOutputCollector,
+    BatchOutputCollector,
+    OutputCollector,
+    SpoutOutputCollector,
+)
+from .api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout, BatchBolt
 from .api.context import TopologyContext
 from .api.grouping import CustomStreamGrouping, Grouping, GroupingKind
 from .api.hooks import (
@@ -71,13 +77,16 @@ __all__ = [  # noqa: RUF022 - grouped by purpose
     "BaseBasicBolt",
     "BaseRichBolt",
     "BaseRichSpout",
+    "BatchBolt",
     # values
+    "Batch",
     "Fields",
     "GlobalStreamId",
     "Tuple",
     "Values",
     # collectors
     "BasicOutputCollector",
+    "BatchOutputCollector",
     "OutputCollector",
     "SpoutOutputCollector",
     # context

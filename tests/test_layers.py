@@ -42,7 +42,7 @@ LAYERS = {
     "core": Layer("api errors constants"),
     "wire": Layer("api.tuples errors constants imports", "msgpack numpy"),
     "run": Layer("wire"),
-    "engine": Layer("api core wire run errors constants config imports"),
+    "engine": Layer("api core wire run errors constants config imports", "numpy pyarrow"),
     # drivers
     "transport": Layer("errors", "zmq"),
     "loader": Layer("api config errors"),

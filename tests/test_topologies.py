@@ -135,3 +135,10 @@ def test_the_benchmark_topology_checks_its_counts(options: list[str]) -> None:
     figures = json.loads(done.stdout)
     assert figures["words"] == 7500
     assert ("lat_ms" in figures) == ("--rate" in options)
+
+
+@pytest.mark.parametrize("options", [[], ["--acked"]])
+def test_the_benchmark_with_batch_bolts_checks_its_counts(options: list[str]) -> None:
+    done = local("benchmarks.sentences_batch", "--", "1000", *options)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["words"] == 7500

@@ -58,13 +58,14 @@ class Producer:
         acking: bool = True,
         max_row_bytes: int = 5000,
         log: Callable[[str], None] | None = None,
+        output: type[TaskOutput] = TaskOutput,
     ) -> None:
         self.received: dict[int, list[Row]] = {dest: [] for dest in DESTS}
         self.multi_frames = self.plain_frames = 0
         self.acks = Acks(random.Random(seed))
         self.pending = PendingTuples(None, None, 0.0)
         self.batcher = Batcher(DESTS, rows, 3000)
-        self.output = TaskOutput(
+        self.output = output(
             "words",
             TASK,
             style,

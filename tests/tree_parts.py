@@ -13,6 +13,9 @@ from storm_py import (
     BaseRichBolt,
     BaseRichSpout,
     BasicOutputCollector,
+    Batch,
+    BatchBolt,
+    BatchOutputCollector,
     BoltDeclarer,
     FailedException,
     OutputCollector,
@@ -23,6 +26,7 @@ from storm_py import (
     TopologyContext,
     Tuple,
 )
+from storm_py.api.component import Bolt
 from tests.world import World
 
 
@@ -143,9 +147,72 @@ class Basic(BaseBasicBolt):
             raise self.error(f"{tup[0]} is bad")
 
 
-def chain(
-    spout: Feed, *bolts: BaseRichBolt | BaseBasicBolt, tasks: int = 1, near: str = ""
-) -> TopologyBuilder:
+class BatchStep(BatchBolt):
+    """As `Step`, a frame at a time.
+
+    Anchored row by row, or to the whole batch (mode "whole"). Numbers in `bad` are failed: each by
+    itself, or the rest of the batch with them by an exception (mode "raises").
+    """
+
+    def __init__(self, mode: str = "", children: int = 1, bad: tuple[int, ...] = ()) -> None:
+        self.mode, self.children, self.bad = mode, children, bad
+        self.held: list[tuple[Batch, list[int]]] = []
+        self.seen: list[object] = []
+        self.sizes: list[int] = []
+        self.ended = False
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare("number")
+        declarer.declare_stream("side", ["number"])
+
+    def prepare(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: BatchOutputCollector
+    ) -> None:
+        self.collector = collector
+
+    def execute_batch(self, rows: list[list[int]], batch: Batch) -> None:
+        self.seen += [number for (number,) in rows]
+        self.sizes.append(len(rows))
+        bad = [i for i, (number,) in enumerate(rows) if number in self.bad]
+        good = [i for i in range(len(rows)) if i not in bad]
+        if self.mode == "whole":
+            self.collector.emit_batch(rows * self.children)
+        else:
+            for _ in range(self.children):
+                self.collector.emit_batch([rows[i] for i in good], good)
+        if bad and self.mode == "raises":
+            raise FailedException(f"{bad} are bad")
+        if bad:
+            self.collector.fail(batch, bad)
+        self.finish(batch, good)
+
+    def finish(self, batch: Batch, good: list[int]) -> None:
+        """What follows is acked by the engine."""
+
+    def end_of_input(self) -> None:
+        self.ended = True
+
+
+class LateBatchStep(BatchStep):
+    """Acks rows one by one in `release`, in another order."""
+
+    auto_ack = False
+
+    def finish(self, batch: Batch, good: list[int]) -> None:
+        self.held.append((batch, good))
+
+    def release(self) -> None:
+        """Finish what is held."""
+        held, self.held = self.held, []
+        for batch, rows in held[1::2] + held[::2]:
+            self.collector.emit([-1], rows[:2], batch=batch)
+            for row in rows[1::2]:
+                self.collector.ack(batch, row)
+            if rows:
+                self.collector.ack(batch, rows[::2])
+
+
+def chain(spout: Feed, *bolts: Bolt, tasks: int = 1, near: str = "") -> TopologyBuilder:
     """feed -> b1 -> b2 ..., shuffled; the bolts named in `near` by local_or_shuffle: fused."""
     builder = TopologyBuilder()
     builder.set_spout("feed", spout, tasks)
@@ -157,6 +224,8 @@ def chain(
     return builder
 
 
+#: Which of two bolts are fused with what they read: none, one, or both with the spout.
+NEAR = ["", "b1", "b2", "b1 b2"]
 GROUPINGS = ["shuffle", "near", "near", "fields", "all", "global"]
 
 
@@ -175,6 +244,19 @@ def subscribe(declarer: BoltDeclarer, source: str, grouping: str, stream: str) -
             declarer.global_grouping(source, stream)
 
 
+BATCHED: dict[str, type[BatchStep]] = {
+    "rows": BatchStep,
+    "whole": BatchStep,
+    "late rows": LateBatchStep,
+}
+
+
+def _bolt(mode: str, children: int) -> Bolt:
+    if mode == "basic":
+        return Basic()
+    return BATCHED.get(mode, Step)(mode, children)
+
+
 @st.composite
 def graphs(draw: st.DrawFn) -> TopologyBuilder:
     """Acyclic graphs with branches and joins, of bolts that behave, each in its own way."""
@@ -182,8 +264,8 @@ def graphs(draw: st.DrawFn) -> TopologyBuilder:
     builder.set_spout("feed", Feed(draw(st.integers(1, 9))), draw(st.integers(1, 2)))
     sources, two = ["feed"], list[str]()
     for i in range(draw(st.integers(1, 4))):
-        mode = draw(st.sampled_from(["", "two", "late", "batch", "basic", "seed"]))
-        bolt = Basic() if mode == "basic" else Step(mode, draw(st.integers(0, 2)))
+        mode = draw(st.sampled_from(["", "two", "late", "batch", "basic", "seed", *BATCHED]))
+        bolt = _bolt(mode, draw(st.integers(0, 2)))
         declarer = builder.set_bolt(f"b{i}", bolt, draw(st.integers(1, 2)))
         for source in draw(st.lists(st.sampled_from(sources), min_size=1, unique=True)):
             subscribe(declarer, source, draw(st.sampled_from(GROUPINGS)), "default")
@@ -197,7 +279,83 @@ def graphs(draw: st.DrawFn) -> TopologyBuilder:
 def release_all(world: World) -> None:
     """Let bolts that hold tuples go on until none does."""
     world.run()
-    while any(step.held for step in world.all(Step)):
-        for step in world.all(Step):
+    while any(step.held for step in holding(world)):
+        for step in holding(world):
             step.release()
         world.run()
+
+
+def holding(world: World) -> list[Step | LateBatchStep]:
+    """The bolts that may hold tuples."""
+    return [*world.all(Step), *world.all(LateBatchStep)]
+
+
+def stopped_inside(world: World, inner: str) -> int:
+    """Run until nothing may be emitted, with rows on their way to the bolt `inner`, fused.
+
+    It takes its time, and b3, the sink, is stopped. Returns the instance.
+    """
+    (instance,), (sink,) = world.instances_of(inner), world.instances_of("b3")
+    world.stopped.add(sink)
+    (task,) = world.plan.tasks_of(inner)
+    bolt: Any = world.objects[task]
+    method = "execute_batch" if isinstance(bolt, BatchBolt) else "execute"
+    execute = getattr(bolt, method)
+
+    def slowly(*args: object) -> None:
+        world.now += 0.001
+        execute(*args)
+
+    setattr(bolt, method, slowly)
+    world.run()
+    core = world.instances[instance]
+    assert core.paused
+    assert core.statistics(inner).queued > 0
+    return instance
+
+
+# ---- accidents ---------------------------------------------------------------------------------
+
+#: What happens, to which process, and after how many rounds.
+Accident = tuple[str, int, int]
+accidents = st.lists(
+    st.tuples(
+        st.sampled_from(["instance", "manager", "stop", "time", "step", "step"]),
+        st.integers(0, 7),
+        st.integers(0, 3),
+    ),
+    max_size=12,
+)
+
+
+def go_through(world: World, events: list[Accident]) -> None:
+    """Let it happen to the bolts b1 and b2, then run until a message timeout of 10 s is over."""
+    bolts = [*world.instances_of("b1"), *world.instances_of("b2")]
+    for what, which, rounds in events:
+        for _ in range(rounds if what != "step" else 0):
+            world.round()
+        victim, worker = bolts[which % len(bolts)], world.plan.workers[which % 2]
+        if what == "stop":
+            world.stopped.symmetric_difference_update({victim})
+        elif what == "time":
+            world.advance(4)
+        elif what == "step":  # and some messages are on their way when the next thing happens
+            world.step(which)
+            world.settle(at_most=rounds)
+        elif what == "instance":
+            world.kill_instance(victim)
+            if which % 2:
+                world.settle()
+            world.start_instance(victim)
+        else:
+            world.kill_manager(worker)
+            if which % 3:
+                world.round()
+            world.start_manager(worker)
+    world.stopped.clear()
+    left, periods = 3, 0  # a few periods more than it takes: nothing may be answered again
+    while left > 0 and periods < 50:
+        release_all(world)
+        world.advance(10)
+        periods += 1
+        left -= world.open_trees == 0 and all(map(Feed.is_done, world.all(Feed)))

@@ -6,8 +6,14 @@ is the business of ``storm_py.engine`` and ``storm_py.runtime``, which this pack
 
 from __future__ import annotations
 
-from .collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
-from .component import BaseBasicBolt, BaseComponent, BaseRichBolt, BaseRichSpout
+from .batches import Batch
+from .collector import (
+    BasicOutputCollector,
+    BatchOutputCollector,
+    OutputCollector,
+    SpoutOutputCollector,
+)
+from .component import BaseBasicBolt, BaseComponent, BaseRichBolt, BaseRichSpout, BatchBolt
 from .context import TopologyContext
 from .grouping import CustomStreamGrouping, Grouping, GroupingKind
 from .topology import (
@@ -29,6 +35,9 @@ __all__ = [
     "BaseRichBolt",
     "BaseRichSpout",
     "BasicOutputCollector",
+    "Batch",
+    "BatchBolt",
+    "BatchOutputCollector",
     "BoltDeclarer",
     "ComponentSpec",
     "CustomStreamGrouping",

@@ -1,6 +1,7 @@
 """Base classes of spouts and bolts: no-op hooks that a topology's author overrides.
 
-They mirror Storm's ``BaseRichSpout``, ``BaseRichBolt`` and ``BaseBasicBolt``. Nothing here runs
+They mirror Storm's ``BaseRichSpout``, ``BaseRichBolt`` and ``BaseBasicBolt``; ``BatchBolt``, which
+gets many rows in one call, has no counterpart there. Nothing here runs
 anything: ``storm_py.engine`` calls these methods, always on one thread per task, and
 ``storm_py.api.validation`` checks that the necessary ones are overridden.
 """
@@ -8,14 +9,27 @@ anything: ``storm_py.engine`` calls these methods, always on one thread per task
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from .collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
+from .batches import Batch
+from .collector import (
+    BasicOutputCollector,
+    BatchOutputCollector,
+    OutputCollector,
+    SpoutOutputCollector,
+)
 from .context import TopologyContext
 from .declarers import OutputFieldsDeclarer
 from .tuples import Tuple
 
-__all__ = ["BaseBasicBolt", "BaseComponent", "BaseRichBolt", "BaseRichSpout"]
+__all__ = [
+    "BaseBasicBolt",
+    "BaseComponent",
+    "BaseRichBolt",
+    "BaseRichSpout",
+    "BatchBolt",
+    "Bolt",
+]
 
 
 class BaseComponent:
@@ -150,3 +164,51 @@ class BaseBasicBolt(BaseComponent):
 
     def cleanup(self) -> None:
         """Clean up at the end; not called when the process is killed."""
+
+
+class BatchBolt(BaseComponent):
+    """A processing step that gets all rows of a frame in one call (no counterpart in Storm).
+
+    ``execute_batch`` must be overridden. The guarantees are those of other bolts; what is paid once
+    per call there is paid once per frame here.
+    """
+
+    #: Whether what was neither acked nor failed is acked when ``execute_batch`` returns, and failed
+    #: on ``FailedException``. With False the bolt acks and fails itself, now or at any later time.
+    auto_ack: bool = True
+    #: How rows are handed over: None as a list of lists of values, "arrow" as a
+    #: pyarrow.RecordBatch, "numpy" as a dict of numpy arrays by field.
+    columns: Literal["arrow", "numpy"] | None = None
+
+    def prepare(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: BatchOutputCollector
+    ) -> None:
+        """Get ready: called once per task, in its process, before the first batch.
+
+        The arguments are those of ``BaseRichSpout.open``.
+        """
+
+    def execute_batch(self, rows: Any, batch: Batch) -> None:
+        """Process the rows that one task emitted on one stream, as many as came in one frame.
+
+        ``rows`` is a ``list[list[Value]]`` that the bolt may keep and change, unless ``columns``
+        says otherwise. ``batch`` says where they come from; a tick is a batch of one row. An
+        exception that leaves this method ends the executor's process, except for
+        ``FailedException`` with ``auto_ack``: it fails the rows that were not answered.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define execute_batch(self, rows, batch)"
+        )
+
+    def end_of_input(self) -> None:
+        """Emit what was held back: all inputs have ended and no batch will follow.
+
+        As ``BaseRichBolt.end_of_input``.
+        """
+
+    def cleanup(self) -> None:
+        """Clean up at the end; not called when the process is killed."""
+
+
+#: Every kind of bolt.
+Bolt: TypeAlias = BaseRichBolt | BaseBasicBolt | BatchBolt

@@ -11,7 +11,7 @@ from __future__ import annotations
 from storm_py.config import Config
 
 from . import validation
-from .component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from .component import BaseRichSpout, Bolt
 from .declarers import (
     BoltDeclarer,
     ComponentDraft,
@@ -54,9 +54,7 @@ class TopologyBuilder:
         self._drafts[id] = draft
         return SpoutDeclarer(draft)
 
-    def set_bolt(
-        self, id: str, bolt: BaseRichBolt | BaseBasicBolt, parallelism_hint: int = 1
-    ) -> BoltDeclarer:
+    def set_bolt(self, id: str, bolt: Bolt, parallelism_hint: int = 1) -> BoltDeclarer:
         """Add a bolt under ``id`` and return the declarer of its inputs and settings.
 
         Arguments and errors are those of ``set_spout``. Every bolt needs at least one input.

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Literal
 
 from storm_py.constants import RESERVED_PREFIX
 from storm_py.errors import InvalidTopologyException, a_type, did_you_mean, nearest
 
-from .component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from .component import BaseBasicBolt, BaseRichBolt, BaseRichSpout, BatchBolt
 from .declarers import (
     ComponentDraft,
     OutputFieldsDeclarer,
@@ -37,14 +38,17 @@ __all__ = [
 
 _BASES: Mapping[str, tuple[type, ...]] = {
     "spout": (BaseRichSpout,),
-    "bolt": (BaseRichBolt, BaseBasicBolt),
+    "bolt": (BaseRichBolt, BaseBasicBolt, BatchBolt),
 }
 _REQUIRED: Mapping[type, str] = {
     BaseRichSpout: "next_tuple",
     BaseRichBolt: "execute",
     BaseBasicBolt: "execute",
+    BatchBolt: "execute_batch",
     CustomStreamGrouping: "choose_tasks",
 }
+#: What the values of `BatchBolt.columns` need.
+_PACKAGES: Mapping[object, str] = {"arrow": "pyarrow", "numpy": "numpy"}
 
 
 def check_component(
@@ -58,6 +62,8 @@ def check_component(
     _check_id(kind, id, taken)
     base = check_kind(kind, component, "set", f"({id!r})")
     _check_hooks(f"{kind} {id!r}", base, component)
+    if isinstance(component, BatchBolt):
+        _check_batch_bolt(f"{kind} {id!r}", component)
     if not is_positive_int(parallelism_hint):
         raise InvalidTopologyException(
             f"{kind} {id!r} has parallelism_hint {parallelism_hint!r}; "
@@ -104,10 +110,29 @@ def check_kind(
     for base in _BASES[kind]:
         if isinstance(component, base):
             return base
-    expected = " or ".join(base.__name__ for base in _BASES[kind])
+    *others, last = (base.__name__ for base in _BASES[kind])
+    expected = " or ".join(filter(None, [", ".join(others), last]))
     raise InvalidTopologyException(
         f"{call} got {a_type(component)}; expected an instance of a class derived from {expected}"
     )
+
+
+def _check_batch_bolt(label: str, bolt: BatchBolt) -> None:
+    if not isinstance(bolt.auto_ack, bool):
+        raise InvalidTopologyException(
+            f"{label}: auto_ack is {bolt.auto_ack!r}; expected True or False"
+        )
+    columns: object = bolt.columns
+    if columns is not None and columns not in tuple(_PACKAGES):
+        raise InvalidTopologyException(
+            f"{label}: columns is {columns!r}; expected None for rows, 'arrow' or 'numpy'"
+        )
+    package = _PACKAGES.get(columns)
+    if package is not None and find_spec(package) is None:
+        raise InvalidTopologyException(
+            f"{label}: columns is {columns!r}, which needs the package {package}, and that is not "
+            f"installed; pip install 'storm-py[{columns}]'"
+        )
 
 
 def _check_hooks(label: str, base: type, component: object) -> None:

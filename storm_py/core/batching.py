@@ -64,6 +64,15 @@ class OpenBatch:
         self.roots[-1:-1] = missing
         self.edges[-1:-1] = missing
 
+    def align(self) -> None:
+        """Rows that follow come with a root and an edge each: give those so far untracked root 0.
+
+        Called before the rows are appended.
+        """
+        missing = [0] * (len(self.rows) - len(self.roots))
+        self.roots += missing
+        self.edges += missing
+
     def take_tracking(self) -> tuple[list[Root], list[int]] | None:
         """The columns of the rows that `take` will give, None if none is tracked; call it first."""
         if not self.roots:

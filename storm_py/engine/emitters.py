@@ -95,8 +95,12 @@ class TaskOutput:
                 for dest in target.candidates:
                     if dest not in self._mixed:
                         batcher.batch(dest).switch(self._index[name])
-        self._by_stream = {
-            name: self._regular(name) for name, info in streams.items() if not info.direct
+        self._by_stream = self._functions()
+
+    def _functions(self) -> dict[str, Callable[..., tuple[int, ...]]]:
+        """The emit function of each regular stream."""
+        return {
+            name: self._regular(name) for name, info in self._streams.items() if not info.direct
         }
 
     def _mixed_dests(self) -> set[int]:
@@ -139,11 +143,14 @@ class TaskOutput:
         if emit is not None:
             basic = self._style == "basic"
             return emit(values, stream) if basic else emit(values, second, stream)
-        if stream in self._streams:
-            raise EmitError(
-                f"{self._where(stream)} is direct: name the receiving task with emit_direct"
-            )
-        raise self._undeclared(stream)
+        raise self._not_regular(stream)
+
+    def _not_regular(self, stream: str) -> EmitError:
+        if stream not in self._streams:
+            return self._undeclared(stream)
+        return EmitError(
+            f"{self._where(stream)} is direct: name the receiving task with emit_direct"
+        )
 
     def _direct_logged(
         self, task_id: int, values: Sequence[object], second: object, stream: str
@@ -156,13 +163,7 @@ class TaskOutput:
 
     def _direct(self, task_id: int, values: Sequence[object], second: object, stream: str) -> None:
         """Emit on a direct stream to one task of a component that subscribes to it."""
-        info = self._streams.get(stream)
-        if info is None:
-            raise self._undeclared(stream)
-        if not info.direct:
-            raise EmitError(
-                f"{self._where(stream)} is not direct: use emit, or declare it with direct=True"
-            )
+        self._check_direct(stream)
         self._check_open(stream)
         row = self._row(stream, values)
         anchors: list[TrackedTuple] = []
@@ -183,6 +184,15 @@ class TaskOutput:
             self._acks.anchor_row(batch, anchors)
         if due or batch.extra_bytes >= self.batcher.extra_limit:
             self._flush(batch)
+
+    def _check_direct(self, stream: str) -> None:
+        info = self._streams.get(stream)
+        if info is None:
+            raise self._undeclared(stream)
+        if not info.direct:
+            raise EmitError(
+                f"{self._where(stream)} is not direct: use emit, or declare it with direct=True"
+            )
 
     def _track(self, batch: OpenBatch, msg_id: object) -> None:
         """The row appended last to `batch` begins a tree."""
@@ -207,9 +217,11 @@ class TaskOutput:
 
     def _check_size(self, stream: str, row: bytes, anchors: Sequence[TrackedTuple]) -> None:
         """Refuse a row that would not fit into a frame, with the roots that it is anchored to."""
+        self._check_room(stream, row, count_roots(anchors))
+
+    def _check_room(self, stream: str, row: bytes, roots: int) -> None:
         if len(row) > self._max_row_bytes:
             raise self._too_large(stream, row)
-        roots = count_roots(anchors)
         if roots > 1 and len(row) + ROOT_BYTES * roots > self._max_row_bytes:
             raise EmitError(
                 f"{self._where(stream)}: a tuple of {len(row)} bytes, anchored to {roots} roots of "

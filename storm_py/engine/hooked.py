@@ -62,7 +62,7 @@ class Hooks:
     def __init__(self, component: str, task: int, clock: Callable[[], float]) -> None:
         self._component = component
         self._task = task
-        self._clock = clock
+        self.clock = clock
         self._hooks: list[BaseTaskHook] = []
 
     def __bool__(self) -> bool:
@@ -87,12 +87,14 @@ class Hooks:
         where = f"hook {type(hook).__name__}.{method}"
         call_user(self._component, self._task, where, getattr(hook, method), *args)
 
-    def _tell(self, method: str, info: object) -> None:
+    def tell(self, method: str, info: object) -> None:
+        """Call this method of every hook."""
         for hook in self._hooks:
             self._call(hook, method, info)
 
-    def _since(self, began: float | None) -> float | None:
-        return None if began is None else (self._clock() - began) * 1000
+    def since(self, began: float | None) -> float | None:
+        """Milliseconds since then."""
+        return None if began is None else (self.clock() - began) * 1000
 
     # ---- collectors ----------------------------------------------------------------------------
 
@@ -103,7 +105,7 @@ class Hooks:
         task = self._task
 
         def told(values: Sequence[object], stream: str, out_tasks: Sequence[int]) -> Sequence[int]:
-            self._tell("emit", EmitInfo(values, stream, task, out_tasks))
+            self.tell("emit", EmitInfo(values, stream, task, out_tasks))
             return out_tasks
 
         if style == "spout":
@@ -146,7 +148,7 @@ class Hooks:
         told: Callable[[Sequence[object], str, Sequence[int]], Sequence[int]],
     ) -> tuple[Callable[..., Any], Callable[..., Any]]:
         def timed(msg_id: object) -> object:
-            return None if msg_id is None else TimedMessageId(msg_id, self._clock())
+            return None if msg_id is None else TimedMessageId(msg_id, self.clock())
 
         def spout_emit(
             values: Sequence[object], msg_id: object = None, stream: str = DEFAULT_STREAM_ID
@@ -169,8 +171,8 @@ class Hooks:
 
         def hooked(tup: Tuple) -> None:
             ack(tup)
-            latency = self._since(getattr(tup, "began", None))
-            self._tell("bolt_ack", BoltAckInfo(tup, self._task, latency))
+            latency = self.since(getattr(tup, "began", None))
+            self.tell("bolt_ack", BoltAckInfo(tup, self._task, latency))
 
         return hooked
 
@@ -179,8 +181,8 @@ class Hooks:
 
         def hooked(tup: Tuple) -> None:
             fail(tup)
-            latency = self._since(getattr(tup, "began", None))
-            self._tell("bolt_fail", BoltFailInfo(tup, self._task, latency))
+            latency = self.since(getattr(tup, "began", None))
+            self.tell("bolt_fail", BoltFailInfo(tup, self._task, latency))
 
         return hooked
 
@@ -192,11 +194,11 @@ class Hooks:
             timed = isinstance(given, TimedMessageId)
             msg_id = given.msg_id if timed else given
             function(msg_id)
-            latency = self._since(given.at if timed else None)
+            latency = self.since(given.at if timed else None)
             if where == "ack":
-                self._tell("spout_ack", SpoutAckInfo(msg_id, self._task, latency))
+                self.tell("spout_ack", SpoutAckInfo(msg_id, self._task, latency))
             else:
-                self._tell("spout_fail", SpoutFailInfo(msg_id, self._task, latency))
+                self.tell("spout_fail", SpoutFailInfo(msg_id, self._task, latency))
 
     def execute(
         self,
@@ -207,7 +209,7 @@ class Hooks:
         edges: Iterable[int],
     ) -> None:
         """Call `execute` with a tuple for each row; `roots` is None for rows nobody tracks."""
-        clock = self._clock
+        clock = self.clock
         tup: TimedTuple | TimedTrackedTuple
         tracked = roots is not None
         columns = (repeat(0), repeat(0)) if roots is None else (roots, edges)
@@ -219,4 +221,4 @@ class Hooks:
             tup.began = began = clock()
             execute(tup)
             latency = (clock() - began) * 1000
-            self._tell("bolt_execute", BoltExecuteInfo(tup, self._task, latency))
+            self.tell("bolt_execute", BoltExecuteInfo(tup, self._task, latency))

@@ -28,6 +28,7 @@ from storm_py.wire import control, frames
 from storm_py.wire.acks import AckResults, decode_acks
 
 from .acking import Acks
+from .batch_task import task_class
 from .calls import Calls
 from .chain import Chain
 from .intake import Intake, Marker
@@ -88,8 +89,8 @@ class InstanceCore:
         self._waves = Waves(self._tasks, self._out, self._timers, self._calls, port, self._watch)
         self._beat_at = port.clock() + BEAT_SECS
         for task in tasks:
-            is_spout = plan.task_to_component[task] in plan.topology.spouts
-            self._tasks[task] = (SpoutTask if is_spout else BoltTask)(
+            kind = plan.topology.components[plan.task_to_component[task]].kind
+            self._tasks[task] = task_class(kind, components[task])(
                 plan,
                 task,
                 components[task],

@@ -48,6 +48,27 @@ def to_owners(
     return find
 
 
+def checked(
+    find: Callable[[Sequence[object]], Found], target: Target, fields: Sequence[str], where: str
+) -> Callable[[Sequence[object]], Found]:
+    """`find` with the EmitError for a value that cannot be a key.
+
+    `fields` are the stream's, `where` names component and stream.
+    """
+
+    def found(values: Sequence[object]) -> Found:
+        try:
+            return find(values)
+        except UnhashableKey as error:
+            names = ", ".join(fields[position] for position in target.key)
+            raise EmitError(
+                f"{where}: grouping field(s) {names} hold a value of "
+                f"type {error}, which cannot be a key"
+            ) from None
+
+    return found
+
+
 def cached(
     find: Callable[[Sequence[object]], Found],
     target: Target,
@@ -56,20 +77,13 @@ def cached(
 ) -> tuple[dict[Any, Found], Callable[[Sequence[object]], Found]]:
     """A bounded cache by key, and what finds a key that is not in it and remembers it if it can.
 
-    `fields` are the stream's, `where` names component and stream in the EmitError for a value that
-    cannot be a key.
+    `fields` and `where` as for `checked`.
     """
     cache: dict[Any, Found] = {}
+    look = checked(find, target, fields, where)
 
     def miss(values: Sequence[object]) -> Found:
-        try:
-            found = find(values)
-        except UnhashableKey as error:
-            names = ", ".join(fields[position] for position in target.key)
-            raise EmitError(
-                f"{where}: grouping field(s) {names} hold a value of "
-                f"type {error}, which cannot be a key"
-            ) from None
+        found = look(values)
         key = [values[position] for position in target.key]
         if len(cache) >= CACHE_KEYS:
             cache.clear()
@@ -80,3 +94,24 @@ def cached(
         return found
 
     return cache, miss
+
+
+class KeyCache(dict[Any, Any]):
+    """A bounded cache by key that finds what is not there by itself, for many rows at a time.
+
+    A key is one value, or a tuple of them if the grouping has several fields.
+    """
+
+    __slots__ = ("_find", "_positions")
+
+    def __init__(self, find: Callable[[Any], object], target: Target) -> None:
+        self._find = find
+        self._positions = target.key
+
+    def __missing__(self, key: Any) -> Any:
+        parts = (key,) if len(self._positions) == 1 else key
+        found = self._find(dict(zip(self._positions, parts, strict=True)))
+        if len(self) >= CACHE_KEYS:
+            self.clear()
+        self[key] = found
+        return found

@@ -6,7 +6,7 @@ The two kinds are in `storm_py.engine.tasks`. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NoReturn
+from typing import ClassVar, Final, NoReturn
 
 from storm_py.api.context import TopologyContext
 from storm_py.api.registered import hook_class
@@ -116,6 +116,8 @@ def nobody_to_tell(tup: Tuple) -> None:
 class RunningTask:
     """What spout and bolt tasks have in common."""
 
+    output_class: ClassVar[type[TaskOutput]] = TaskOutput
+    output: TaskOutput
     _collector: Collector
 
     def __init__(
@@ -162,7 +164,7 @@ class RunningTask:
         )
         self._style = self._style_of(component)
         self._targets = plan.targets(component_id, executor, groupings)
-        self.output = TaskOutput(
+        self.output = self.output_class(
             component_id,
             task,
             self._style,

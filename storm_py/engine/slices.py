@@ -1,7 +1,7 @@
 """Slices: how many rows a bolt executes between two looks at the clock.
 
 As many as should fit into a slice of time, by how long the last ones took; a slice ends early where
-nothing more may be emitted. Pure.
+nothing more may be emitted. A batch bolt gets a batch at a time, however long that takes. Pure.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Slices:
         self._running = iterator = iter(part)
         self._put_back = 0
         source, stream = context.source_task, context.source_stream_id
-        self._watch.entered("execute", task.task, source, stream, start, end - 1)
+        self._watch.entered(task.method, task.task, source, stream, start, end - 1)
         roots: Iterable[Root] | None = None
         edges: Iterable[int] = ()
         if item.roots is not None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from sys import getrefcount
-from typing import Any
+from typing import Any, ClassVar
 
-from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout, Bolt
 from storm_py.api.tuples import Fields, TrackedTuple, Tuple, TupleContext
 from storm_py.config import Config
 from storm_py.constants import SYSTEM_COMPONENT_ID, SYSTEM_TASK_ID, SYSTEM_TICK_STREAM_ID
@@ -25,7 +25,14 @@ from storm_py.wire.control import ErrorReport
 
 from .acking import Acks
 from .reuse import ALONE
-from .running import BasicCollector, BoltCollector, RunningTask, SpoutCollector, nobody_to_tell
+from .running import (
+    BasicCollector,
+    BoltCollector,
+    Collector,
+    RunningTask,
+    SpoutCollector,
+    nobody_to_tell,
+)
 from .user_code import FROM_USER_CODE, UserError
 
 __all__ = ["BoltTask", "RunningTask", "SpoutTask", "UserError"]
@@ -174,18 +181,18 @@ class SpoutTask(RunningTask):
 class BoltTask(RunningTask):
     """One task of a bolt; `run(rows, context)` executes the rows of an iterator."""
 
+    #: The bolts that it runs, and the method of theirs that gets rows.
+    kinds: ClassVar[tuple[type[Bolt], ...]] = (BaseRichBolt, BaseBasicBolt)
+    method: ClassVar[str] = "execute"
+
     def __init__(self, plan: PhysicalPlan, task: int, component: object, *rest: Any) -> None:
-        if not isinstance(component, (BaseRichBolt, BaseBasicBolt)):
+        if not isinstance(component, self.kinds):
             raise TypeError(f"task {task} is a {type(component).__name__}, expected a bolt")
         super().__init__(plan, task, component, *rest)
-        self._bolt = component
+        self._bolt: Bolt = component
         # On a cycle this waits for ourselves, for ever: only then is nothing in flight called done.
         self.aligner = Aligner(plan.upstream_tasks(self.component_id))
-        self._collector = (
-            BasicCollector(self.output, self.report_error)
-            if isinstance(component, BaseBasicBolt)
-            else BoltCollector(self.output, self.report_error, self.acks)
-        )
+        self._collector = self._make_collector()
         #: How many rows should fit into a slice of time, by how long the last ones took.
         self.slice_rows = 1
         #: Where tasks of the same instance gather rows for this one.
@@ -194,6 +201,11 @@ class BoltTask(RunningTask):
         self.tick_secs: float | None = (
             None if self._is_system else self.conf[Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS]
         )
+
+    def _make_collector(self) -> Collector:
+        if isinstance(self._bolt, BaseBasicBolt):
+            return BasicCollector(self.output, self.report_error)
+        return BoltCollector(self.output, self.report_error, self.acks)
 
     def _style_of(self, component: object) -> str:
         return "basic" if isinstance(component, BaseBasicBolt) else "bolt"
@@ -220,6 +232,7 @@ class BoltTask(RunningTask):
         take the path of a topology without acking.
         """
         bolt = self._bolt
+        assert isinstance(bolt, (BaseRichBolt, BaseBasicBolt))
         try:
             if self.hooks:
                 execute = self._basic_execute if isinstance(bolt, BaseBasicBolt) else bolt.execute

@@ -11,8 +11,8 @@ from .complete import complete_topology, read_tuples
 from .driver import TopologyDriver
 from .outcome import Outcome
 from .simulation import Faults, Simulation, SimulationError, SimulationReport
-from .spies import Emitted
 from .spouts import FeederSpout, FixedTuple, FixedTupleSpout
+from .spying import Emitted
 
 __all__ = [  # noqa: RUF022 - grouped by purpose
     # a topology in the hands of a test

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
-from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from storm_py.api.component import BaseRichSpout, Bolt
 from storm_py.api.spec import StormTopology
 from storm_py.api.topology import TopologyBuilder
 from storm_py.api.tuples import Tuple
@@ -27,6 +27,7 @@ from storm_py.run import ComponentFigures
 from storm_py.single import SingleWorker
 from storm_py.wire.acks import AckResults
 
+from .batch_spies import BatchBoltSpy
 from .blame import explain, users_own
 from .clock import FakeClock, checked_secs
 from .outcome import Outcome
@@ -109,7 +110,7 @@ class TopologyDriver(Outcome):
     @classmethod
     def for_bolt(
         cls,
-        bolt: BaseRichBolt | BaseBasicBolt,
+        bolt: Bolt,
         fields: str | Iterable[str] | Mapping[str, str | Iterable[str]],
         conf: Mapping[str, object] | None = None,
     ) -> Self:
@@ -272,7 +273,12 @@ class TopologyDriver(Outcome):
     def unanswered(self, bolt: str, *, task_index: int | None = None) -> list[Tuple]:
         """The tracked tuples that a bolt was given and has neither acked nor failed."""
         spies = [self._spies[task] for task in self._tasks(bolt, task_index, "bolt")]
-        return [tup for s in spies if isinstance(s, BoltSpy) for tup in s.unanswered.values()]
+        return [
+            tup
+            for s in spies
+            if isinstance(s, (BoltSpy, BatchBoltSpy))
+            for tup in s.unanswered.values()
+        ]
 
     @property
     def ended(self) -> bool:

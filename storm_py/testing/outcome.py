@@ -15,7 +15,7 @@ from storm_py.core.plan import PhysicalPlan
 from storm_py.errors import did_you_mean
 from storm_py.wire.control import ErrorReport
 
-from .spies import Answer, Emitted, Log
+from .spying import Answer, Emitted, Log
 
 __all__ = ["Outcome"]
 

@@ -1,8 +1,8 @@
 """Random topologies: what a `Simulation` runs when it is given nothing else.
 
-Up to two spouts and four bolts (`storm_py.testing.random_components`), linked in any acyclic way by
-any grouping, some on several streams, some with ticks, some with metrics. In some of them bolts
-join their source, by local_or_shuffle and with as many tasks: those run fused.
+Up to two spouts and four bolts (`storm_py.testing.random_components` and `random_batches`), linked
+in any acyclic way by any grouping, some on several streams, some with ticks, some with metrics. In
+some of them bolts join their source, by local_or_shuffle and with as many tasks: those run fused.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import random
 from collections.abc import Mapping
 from typing import Any, Final
 
-from storm_py.api.component import BaseBasicBolt, BaseRichBolt
+from storm_py.api.component import Bolt
 from storm_py.api.declarers import BoltDeclarer
 from storm_py.api.topology import TopologyBuilder
 from storm_py.config import Config
 
+from .random_batches import RandomBatchBolt
 from .random_components import (
     Later,
     Manners,
@@ -93,7 +94,7 @@ def random_topology(
 
 def _random_bolt(
     rng: random.Random, name: str, streams: Mapping[str, bool], may_hold: bool, later: Later
-) -> BaseRichBolt | BaseBasicBolt:
+) -> Bolt:
     manners = Manners(
         fail=rng.choice([0, 0, 0.02, 0.1]),
         drop=rng.choice([0, 0, 0.01]) if may_hold else 0,
@@ -102,9 +103,13 @@ def _random_bolt(
         later=rng.choice([0, 0, 0.1, 0.5]),
         children=rng.choice([(1,), (0, 1, 1), (0, 1, 1, 2)]),
     )
-    if rng.random() < 1 / 3:
-        return RandomBasicBolt(name, manners, streams)
-    return RandomBolt(name, manners, streams, later)
+    match rng.choice(["rich", "rich", "basic", "batch", "batch"]):
+        case "basic":
+            return RandomBasicBolt(name, manners, streams)
+        case "batch":
+            return RandomBatchBolt(name, manners, streams, later)
+        case _:
+            return RandomBolt(name, manners, streams, later)
 
 
 def _join(declarer: BoltDeclarer, source: str, streams: Mapping[str, bool]) -> None:

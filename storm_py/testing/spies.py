@@ -8,124 +8,20 @@ offer passes through untouched.
 
 from __future__ import annotations
 
-import copy
-import inspect
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeAlias
 
-from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout, BatchBolt
 from storm_py.api.context import TopologyContext
 from storm_py.api.tuples import Tuple
 from storm_py.constants import DEFAULT_STREAM_ID
 from storm_py.errors import EmitError
 
-__all__ = ["BasicBoltSpy", "BoltSpy", "Emitted", "Log", "SpoutSpy", "Spy", "spy_on"]
+from .batch_spies import BatchBoltSpy
+from .spying import Answer, Emitted, Log, Spying
 
-
-@dataclass(frozen=True, slots=True)
-class Emitted:
-    """One emit of a component: where from, what, and which tasks it went to."""
-
-    component: str
-    task: int
-    stream: str
-    values: list[Any]
-    #: A spout's message id; None for an emit that is not tracked, and for bolts.
-    msg_id: object
-    #: What a bolt anchored it to; a basic bolt's own input tuple.
-    anchors: tuple[Tuple, ...]
-    #: The tasks it went to; empty if nobody subscribes to the stream.
-    tasks: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """One tuple that a bolt was given, with its values as they were then."""
-
-    component: str
-    task: int
-    values: list[Any]
-    tuple: Tuple
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A message id that a spout was told about."""
-
-    component: str
-    task: int
-    msg_id: object
-
-
-@dataclass(slots=True)
-class Log:
-    """Everything that was seen, in order."""
-
-    emitted: list[Emitted] = field(default_factory=list)
-    received: list[Received] = field(default_factory=list)
-    acked: list[Answer] = field(default_factory=list)
-    failed: list[Answer] = field(default_factory=list)
-    #: what left a hook whose errors the engine only reports
-    raised: list[tuple[str, BaseException]] = field(default_factory=list)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        for seen in (self.emitted, self.received, self.acked, self.failed, self.raised):
-            seen.clear()
-
-
-def _call(component: object, hook: str, *args: object) -> object:
-    return getattr(component, hook)(*args)
-
-
-class _Spying:
-    """What the three kinds of spies have in common."""
-
-    component_id = ""
-    task = 0
-
-    def __init__(self, component: Any, log: Log) -> None:
-        self.component = component
-        self.log = log
-        base = next(b for b in (BaseRichSpout, BaseRichBolt, BaseBasicBolt) if isinstance(self, b))
-        for name, hook in inspect.getmembers(base, inspect.isfunction):
-            if not name.startswith("_") and getattr(type(self), name) is hook:
-                # Looked up at each call, so that a test may replace a hook of its object.
-                setattr(self, name, partial(_call, component, name))
-
-    def begin(self, context: TopologyContext) -> None:
-        self.component_id = context.this_component_id
-        self.task = context.this_task_id
-
-    def emitted(
-        self,
-        values: Sequence[object],
-        stream: str,
-        tasks: Sequence[int],
-        msg_id: object = None,
-        anchors: Any = None,
-    ) -> None:
-        found = () if anchors is None else anchors
-        found = (found,) if isinstance(found, Tuple) else tuple(found)
-        row = copy.deepcopy(list(values))
-        self.log.emitted.append(
-            Emitted(self.component_id, self.task, stream, row, msg_id, found, tuple(tasks))
-        )
-
-    def received(self, tup: Tuple) -> None:
-        row = copy.deepcopy(list(tup.values))
-        self.log.received.append(Received(self.component_id, self.task, row, tup))
-
-    def watch(self, hook: str, *args: object) -> None:
-        """Call a hook of the component whose errors the engine only reports, and note them."""
-        try:
-            getattr(self.component, hook)(*args)
-        except (Exception, SystemExit) as error:
-            self.log.raised.append((f"{self.component_id!r} (task {self.task}), {hook}", error))
-            raise
+__all__ = ["BasicBoltSpy", "BatchBoltSpy", "BoltSpy", "Emitted", "Log", "SpoutSpy", "Spy", "spy_on"]
 
 
 class _Collector:
@@ -161,7 +57,7 @@ class _SpoutCollector(_Collector):
         self._spy.emitted(values, stream, (task_id,), msg_id)
 
 
-class SpoutSpy(_Spying, BaseRichSpout):
+class SpoutSpy(Spying, BaseRichSpout):
     """Between the engine and a spout; emits what is `fed` first, then lets the spout speak."""
 
     def __init__(self, component: BaseRichSpout, log: Log) -> None:
@@ -232,7 +128,7 @@ class _BoltCollector(_Collector):
         self._spy.unanswered.pop(id(tup), None)
 
 
-class BoltSpy(_Spying, BaseRichBolt):
+class BoltSpy(Spying, BaseRichBolt):
     """Between the engine and a bolt that acks by itself."""
 
     def __init__(self, component: BaseRichBolt, log: Log) -> None:
@@ -273,7 +169,7 @@ class _BasicCollector(_Collector):
         self._spy.emitted(values, stream, (task_id,), anchors=self._spy.executing)
 
 
-class BasicBoltSpy(_Spying, BaseBasicBolt):
+class BasicBoltSpy(Spying, BaseBasicBolt):
     """Between the engine and a bolt with automatic acks."""
 
     def __init__(self, component: BaseBasicBolt, log: Log) -> None:
@@ -305,7 +201,7 @@ class BasicBoltSpy(_Spying, BaseBasicBolt):
         return eye
 
 
-Spy: TypeAlias = SpoutSpy | BoltSpy | BasicBoltSpy
+Spy: TypeAlias = SpoutSpy | BoltSpy | BasicBoltSpy | BatchBoltSpy
 
 
 def spy_on(component: object, log: Log) -> Spy:
@@ -316,4 +212,6 @@ def spy_on(component: object, log: Log) -> Spy:
         return BoltSpy(component, log)
     if isinstance(component, BaseBasicBolt):
         return BasicBoltSpy(component, log)
+    if isinstance(component, BatchBolt):
+        return BatchBoltSpy(component, log)
     raise TypeError(f"{component!r} is neither a spout nor a bolt")

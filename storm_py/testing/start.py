@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from storm_py.api.component import BaseRichSpout, Bolt
 from storm_py.api.spec import ComponentSpec, StormTopology, apply_limits
 from storm_py.api.topology import TopologyBuilder
 from storm_py.api.validation import check_kind
@@ -124,7 +124,7 @@ def _check_row(spec: ComponentSpec, position: int, row: object) -> None:
 
 
 def around_bolt(
-    bolt: BaseRichBolt | BaseBasicBolt,
+    bolt: Bolt,
     fields: str | Iterable[str] | Mapping[str, str | Iterable[str]],
 ) -> StormTopology:
     """Feeders, the bolt, and a sink, so that its emits are packed and checked as in a run."""
@@ -147,9 +147,7 @@ def around_spout(spout: BaseRichSpout) -> StormTopology:
     return _with_sink(builder, "spout", HoldingBolt())
 
 
-def _with_sink(
-    builder: TopologyBuilder, id: str, sink: BaseRichBolt | BaseBasicBolt
-) -> StormTopology:
+def _with_sink(builder: TopologyBuilder, id: str, sink: Bolt) -> StormTopology:
     streams = builder.create_topology().component(id).streams
     if not streams:
         return builder.create_topology()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout
+from storm_py.api.component import BaseBasicBolt, BaseRichBolt, BaseRichSpout, BatchBolt
 from storm_py.api.context import TopologyContext
 from storm_py.api.grouping import CustomStreamGrouping
 from storm_py.api.spec import StormTopology, StreamInfo
@@ -22,6 +22,7 @@ from storm_py.errors import FailedException
 
 from .checker import Checker
 from .watch import NUMBER, BasicCollector, BoltCollector, SpoutCollector, Watch
+from .watched_batches import WatchedBatchBolt
 
 
 def numbered(topology: StormTopology) -> StormTopology:
@@ -168,4 +169,6 @@ def watched(component: object, watch: Watch) -> object:
         return WatchedBolt(component, watch)
     if isinstance(component, BaseBasicBolt):
         return WatchedBasicBolt(component, watch)
+    if isinstance(component, BatchBolt):
+        return WatchedBatchBolt(component, watch)
     raise TypeError(f"{type(component).__name__} is neither a spout nor a bolt")

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from benchmarks.oracle import WORDS, Verdict, build, judge, write_text
+from storm_py import TopologyBuilder
 from storm_py.config import Config
 from tests.integration.harness import Outcome, Recorder, processes_of, run_local
 from tests.variants import Variant
@@ -31,6 +32,7 @@ def run_oracle(
     victims: list[str],
     lines: int = LINES,
     variant: Variant | None = None,
+    make: Callable[[Path, float], TopologyBuilder] = build,
 ) -> Outcome:
     """Run it; kill one victim after the other, each when the run has got a step further."""
     write_text(folder, lines)
@@ -39,7 +41,7 @@ def run_oracle(
     for i, victim in enumerate(victims):
         kill_at(seen, folder / "rows", (i + 1) * step, victim)
     conf = {Config.TOPOLOGY_MAX_SPOUT_PENDING: PENDING}
-    return run_local(build(folder, RATE), workers, conf, seen=seen, variant=variant)
+    return run_local(make(folder, RATE), workers, conf, seen=seen, variant=variant)
 
 
 def kill_at(seen: Recorder, path: Path, rows: int, victim: str) -> None:

@@ -29,6 +29,12 @@ class TestCommands:
             *("--", "1000", "--splits", "1", "--counts", "2", "--acked", "--rate", "500"),
         ]
 
+    def test_with_batch_bolts(self) -> None:
+        assert storm_py(WordCount(1000, batched=True)) == [
+            *(*LOCAL[:-1], "benchmarks.sentences_batch"),
+            *storm_py(WordCount(1000))[len(LOCAL) :],
+        ]
+
     def test_a_yardstick_is_filled_in(self) -> None:
         template = "other 'a b' n={sentences} {acks} {rows} {pending} {rate}"
         count = WordCount(1000, True, rate=0.5)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 from storm_py import (
     BaseRichBolt,
     BaseRichSpout,
-    OutputCollector,
+    Batch,
+    BatchBolt,
     OutputFieldsDeclarer,
     SpoutOutputCollector,
     TopologyBuilder,
@@ -57,8 +60,8 @@ class Numbers(BaseRichSpout):
         self.answers.append(("fail", msg_id))
 
 
-class Trace(BaseRichBolt):
-    """Notes what it gets by the way it came; emits copies that know the way, fails what is bad."""
+class Tracing:
+    """What both kinds of bolts have in common."""
 
     def __init__(self, children: int, bad: int, last_words: bool) -> None:
         self.children, self.bad, self.last_words = children, bad, last_words
@@ -68,27 +71,48 @@ class Trace(BaseRichBolt):
         declarer.declare(*FIELDS)
         declarer.declare_stream("side", FIELDS)
 
-    def prepare(
-        self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector
-    ) -> None:
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: Any) -> None:
         self.collector = collector
         self.task = context.this_task_id
 
+    def takes(self, number: int, path: list[int], source: str, stream: str) -> list[str]:
+        """Note a row; the streams of its copies."""
+        self.seen[*path].append((source, stream, number))
+        return ["side" if (number + i) % 3 == 0 else "default" for i in range(self.children)]
+
+    def end_of_input(self) -> None:
+        self.seen[()].append("end")
+        if self.last_words:
+            self.collector.emit([-1, [self.task]])
+
+
+class Trace(Tracing, BaseRichBolt):
+    """Notes what it gets by the way it came; emits copies that know the way, fails what is bad."""
+
     def execute(self, tup: Tuple) -> None:
         number, path = tup
-        self.seen[*path].append((tup.source_component, tup.source_stream_id, number))
-        for i in range(self.children):
-            stream = "side" if (number + i) % 3 == 0 else "default"
+        for stream in self.takes(number, path, tup.source_component, tup.source_stream_id):
             self.collector.emit([number, [*path, self.task]], tup, stream)
         if number == self.bad:
             self.collector.fail(tup)
         else:
             self.collector.ack(tup)
 
-    def end_of_input(self) -> None:
-        self.seen[()].append("end")
-        if self.last_words:
-            self.collector.emit([-1, [self.task]])
+
+class BatchTrace(Tracing, BatchBolt):
+    """The same with the rows of a frame, whose copies go out in their order."""
+
+    def execute_batch(self, rows: list[list[Any]], batch: Batch) -> None:
+        made = [
+            (stream, [number, [*path, self.task]], n)
+            for n, (number, path) in enumerate(rows)
+            for stream in self.takes(number, path, batch.source_component, batch.source_stream_id)
+        ]
+        for stream, some in groupby(made, key=itemgetter(0)):
+            _, copies, sources = zip(*some, strict=True)
+            self.collector.emit_batch(copies, sources, stream)
+        bad = [n for n, (number, _) in enumerate(rows) if number == self.bad]
+        self.collector.fail(batch, bad)
 
 
 @st.composite
@@ -107,7 +131,8 @@ def trees(draw: st.DrawFn) -> tuple[TopologyBuilder, int]:
     for i in range(draw(st.integers(1, 4))):
         source = draw(st.sampled_from(names))
         names.append(draw(st.sampled_from("az")) + str(i))
-        trace = Trace(draw(st.integers(0, 2)), draw(st.integers(-1, 12)), draw(st.booleans()))
+        how_it_is = draw(st.integers(0, 2)), draw(st.integers(-1, 12)), draw(st.booleans())
+        trace = BatchTrace(*how_it_is) if draw(st.booleans()) else Trace(*how_it_is)
         declarer = builder.set_bolt(names[-1], trace, workers).set_num_tasks(tasks)
         streams = (
             ["default"]
@@ -136,7 +161,7 @@ def deeds(world: World) -> dict[int, object]:
     return {
         task: sorted(object.answers, key=str) if isinstance(object, Numbers) else dict(object.seen)
         for task, object in world.objects.items()
-        if isinstance(object, (Numbers, Trace))
+        if isinstance(object, (Numbers, Tracing))
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -12,8 +13,11 @@ from typing import Any
 import pytest
 
 from storm_py import BaseRichBolt, BaseRichSpout, Config, TopologyBuilder, Tuple
+from storm_py.config import defaults, merge
+from storm_py.core.plan import make_plan
 from storm_py.testing import Faults, Simulation, SimulationError
 from storm_py.testing.faults import KINDS
+from storm_py.testing.random_topology import random_topology
 from tests.variants import chosen
 
 #: More of them are in tests/slow/test_simulation_seeds.py.
@@ -41,6 +45,21 @@ def test_the_sample_holds_every_kind_of_fault() -> None:
     for seed in range(0, 60, 2):
         seen.update(Simulation(seed).run().faults)
     assert set(seen) == {*KINDS, "lost tail", "stray", "user error"}
+
+
+def test_the_sample_holds_batch_bolts_that_are_fused() -> None:
+    pairs: Counter[tuple[str, str]] = Counter()
+    for seed in SEEDS:
+        builder, conf, _ = random_topology(random.Random(seed), lambda secs, call: None)
+        components = builder.create_topology().components
+        plan = make_plan("t", builder.create_topology(), merge(defaults(), conf), 1)
+        for executor in plan.executors:
+            for handed in {plan.task_to_component[task] for task in plan.handed(executor)}:
+                source, dest = components[executor.component_id], components[handed]
+                pairs[type(source.component).__name__, type(dest.component).__name__] += 1
+    batched = "RandomBatchBolt"
+    assert {(batched, batched), ("RandomSpout", batched), ("RandomBolt", batched)} <= set(pairs)
+    assert {(batched, "RandomBolt"), (batched, "RandomBasicBolt")} <= set(pairs)
 
 
 # ---- a seed is a whole run ---------------------------------------------------------------------

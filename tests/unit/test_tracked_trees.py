@@ -12,15 +12,23 @@ from hypothesis import strategies as st
 
 from storm_py import TopologyBuilder
 from storm_py.core.roots import RandomBits
-from tests.tree_parts import Basic, Feed, Step, chain, graphs, release_all
+from tests.tree_parts import (
+    NEAR,
+    Accident,
+    Basic,
+    Feed,
+    Step,
+    accidents,
+    chain,
+    go_through,
+    graphs,
+    release_all,
+)
 from tests.world import START, World
 
 MAX_PENDING = "topology.max.spout.pending"
 TIMEOUT = "topology.message.timeout.secs"
 ACKERS = "topology.acker.executors"
-
-#: Which of two bolts are fused with what they read: none, one, or both with the spout.
-NEAR = ["", "b1", "b2", "b1 b2"]
 
 
 def check_answers(world: World, failed: Collection[int] = ()) -> None:
@@ -204,52 +212,17 @@ def test_what_waits_for_a_dead_instance_is_not_failed_but_delivered_to_its_succe
 
 @settings(max_examples=60)
 @given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["instance", "manager", "stop", "time", "step", "step"]),
-            st.integers(0, 7),
-            st.integers(0, 3),
-        ),
-        max_size=12,
-    ),
+    accidents,
     st.sampled_from(["", "late", "batch"]),
     st.sampled_from([1, 3, 256]),
     st.sampled_from(NEAR),
 )
 def test_deaths_at_any_moment_give_one_answer_each_and_no_false_ack(
-    events: list[tuple[str, int, int]], mode: str, batch_rows: int, near: str
+    events: list[Accident], mode: str, batch_rows: int, near: str
 ) -> None:
     builder = chain(Feed(40), Step(mode, children=2), Step("end"), tasks=2, near=near)
     world = World(builder, {"storm_py.batch.rows": batch_rows, TIMEOUT: 10, MAX_PENDING: 15}, 2)
-    bolts = [*world.instances_of("b1"), *world.instances_of("b2")]
-    for what, which, rounds in events:
-        for _ in range(rounds if what != "step" else 0):
-            world.round()
-        victim, worker = bolts[which % len(bolts)], world.plan.workers[which % 2]
-        if what == "stop":
-            world.stopped.symmetric_difference_update({victim})
-        elif what == "time":
-            world.advance(4)
-        elif what == "step":  # and some messages are on their way when the next thing happens
-            world.step(which)
-            world.settle(at_most=rounds)
-        elif what == "instance":
-            world.kill_instance(victim)
-            if which % 2:
-                world.settle()
-            world.start_instance(victim)
-        else:
-            world.kill_manager(worker)
-            if which % 3:
-                world.round()
-            world.start_manager(worker)
-    world.stopped.clear()
-    left, periods = 3, 0  # a few periods more than it takes: nothing may be answered again
-    while left > 0 and periods < 50:
-        release_all(world)
-        world.advance(10)
-        periods += 1
-        left -= world.open_trees == 0 and all(map(Feed.is_done, world.all(Feed)))
+    go_through(world, events)
     for feed in world.all(Feed):
         assert sorted([*feed.acked, *feed.failed]) == list(range(40))
     # A number that was acked went all the way.

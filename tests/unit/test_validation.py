@@ -179,8 +179,8 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     "a bolt as spout": (spout(Sink()), "got a Sink, which is a bolt; use set_bolt"),
     "a str as bolt": (
         bolt("sink"),
-        "set_bolt('bolt') got a str; expected an instance of a class derived from BaseRichBolt "
-        "or BaseBasicBolt",
+        "set_bolt('bolt') got a str; expected an instance of a class derived from BaseRichBolt, "
+        "BaseBasicBolt or BatchBolt",
     ),
     "None as spout": (spout(None), "got None; expected an instance of a class derived from"),
     "a function as bolt": (bolt(lambda tup: None), "set_bolt('bolt') got a function; expected"),
