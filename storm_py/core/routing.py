@@ -60,6 +60,18 @@ def owners(
     return first, others[task_index(group, len(others), key_groups)]
 
 
+def receive_several(targets: Mapping[str, Sequence[Target]]) -> set[int]:
+    """The tasks that may receive more than one of these streams, of one producer."""
+    seen: dict[int, str] = {}
+    several: set[int] = set()
+    for stream, found in targets.items():
+        for target in found:
+            for task in target.candidates:
+                if seen.setdefault(task, stream) != stream:
+                    several.add(task)
+    return several
+
+
 class Router:
     """Routes the rows of one task.
 

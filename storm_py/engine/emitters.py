@@ -23,7 +23,7 @@ from storm_py.core.batching import Batcher, OpenBatch
 from storm_py.core.keys import Keys
 from storm_py.core.pending import PendingTuples
 from storm_py.core.roots import ID_BITS, Roots
-from storm_py.core.routing import Target
+from storm_py.core.routing import Target, receive_several
 from storm_py.errors import EmitError, a_type, did_you_mean
 from storm_py.wire.values import PLAIN, Codec
 
@@ -89,7 +89,8 @@ class TaskOutput:
         self._keys = Keys(codec.dumps)
         self._log = log
         self._serialize = serialize
-        self._mixed = self._mixed_dests()
+        #: there each row may start a run
+        self._mixed = receive_several(targets)
         for name in streams:
             for target in targets[name]:
                 for dest in target.candidates:
@@ -102,17 +103,6 @@ class TaskOutput:
         return {
             name: self._regular(name) for name, info in self._streams.items() if not info.direct
         }
-
-    def _mixed_dests(self) -> set[int]:
-        """Tasks that receive more than one stream of ours: there each row may start a run."""
-        seen: dict[int, str] = {}
-        mixed: set[int] = set()
-        for name in self._streams:
-            for target in self._targets[name]:
-                for dest in target.candidates:
-                    if seen.setdefault(dest, name) != name:
-                        mixed.add(dest)
-        return mixed
 
     @property
     def emit(self) -> Callable[..., tuple[int, ...]]:
