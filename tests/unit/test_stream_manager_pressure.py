@@ -450,6 +450,16 @@ class TestGrants:
         assert manager.hears(77, Grant(2, 9, 5)) == []
         assert said("i3", 104, Grant(2, 9, 5)) in manager.hears(33, Welcome(104))
 
+    def test_so_it_does_if_the_limit_comes_with_a_new_session_of_that_worker(self) -> None:
+        manager = home()
+        manager.hears(77, Pressure(2, False, 256))
+        manager.hears(33, LinkBroken(102))
+        manager.gets(33, 1, words(2, 3, n=2))
+        assert manager.hears(78, hello("s1")) == [said("s1", 103, Welcome(78))]
+        assert manager.hears(33, Welcome(104))[-1] == said(
+            "i3", 104, Grant(2, START_ROWS, START_FRAME_ROWS)
+        )
+
     def test_a_grant_used_for_what_a_closed_link_held_is_renewed(self) -> None:
         """The host has not died, so nothing that it said is void."""
         manager = Manager(TWO_WORKERS)
