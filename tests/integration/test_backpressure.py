@@ -134,7 +134,7 @@ def run_tracked(
 @pytest.mark.parametrize("relays", [0, 2])
 def test_a_slow_bolt_makes_nothing_wait_for_a_message_timeout(tmp_path: Path, relays: int) -> None:
     """From the first tuple on, also behind fast bolts: what is queued is counted in time."""
-    said = run_tracked(tmp_path, 1, 4, relays, slow_secs=0.1, timeout_secs=3)
+    said = run_tracked(tmp_path, 1, 6, relays, slow_secs=0.1, timeout_secs=5)
     assert said["fails"] == 0
     assert said["acks"] > 20
 
