@@ -81,7 +81,8 @@ def check(outcome: Outcome, seen: Watch, workers: int, settled_secs: float) -> N
     growth = seen.growth_bytes(settled_secs)
     assert max(growth.values()) <= GROWTH_BYTES, growth
     assert seen.rate("e-steady", settled_secs) >= 0.9 * RATE
-    # It was held back: without pressure it would have emitted a hundred times more than this.
+    # It was held back: without pressure it would have emitted a hundred times more than this. What
+    # the slow bolt takes it may emit, so that one has to be slower by more than that.
     assert eager["emitted"] <= 0.01 * secs / eager["secs_each"]
     # And nothing is lost; the slow bolt itself checks that no number is left out.
     for producer, consumer in (
@@ -98,7 +99,7 @@ def check(outcome: Outcome, seen: Watch, workers: int, settled_secs: float) -> N
 def check_slowness(outcome: Outcome, slow_secs: float) -> None:
     """The bolt was as slow, beside its spout, as the test is about."""
     [eager] = outcome.reports("eager")
-    assert slow_secs >= 1000 * eager["secs_each"]
+    assert slow_secs >= 200 * eager["secs_each"]
 
 
 def test_a_slow_bolt_holds_back_only_its_own_spout(tmp_path: Path) -> None:
