@@ -11,6 +11,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 
+from hypothesis import strategies as st
+
 from storm_py.api.grouping import KEYED, GroupingKind
 from storm_py.api.spec import StreamInfo
 from storm_py.api.tuples import Fields, TrackedTuple, TupleContext
@@ -205,3 +207,17 @@ def tracked(ids: Mapping[int, int]) -> TrackedTuple:
         ((root, edge),) = ids.items()
         return TrackedTuple(["storm"], CONTEXT, root, edge)
     return TrackedTuple(["storm"], CONTEXT, tuple(ids.items()) if ids else 0, 0)
+
+
+KINDS = [kind for kind in GroupingKind if kind is not GroupingKind.DIRECT]
+
+
+@st.composite
+def topologies(draw: st.DrawFn) -> dict[str, list[Target]]:
+    """Per stream its consumers, each with a grouping; "picked" is direct."""
+    found: dict[str, list[Target]] = {}
+    for stream in STREAMS:
+        kinds = st.sampled_from(KINDS if stream != "picked" else [GroupingKind.DIRECT])
+        chosen = draw(st.dictionaries(st.sampled_from(sorted(CONSUMERS)), kinds, max_size=3))
+        found[stream] = [target(component, kind) for component, kind in chosen.items()]
+    return found

@@ -7,9 +7,7 @@ the user's sight: ``storm_py.engine.batch_acking`` alone reads and writes them.
 
 from __future__ import annotations
 
-from storm_py.constants import SYSTEM_COMPONENT_ID, SYSTEM_TICK_STREAM_ID
-
-from .tuples import Fields, GlobalStreamId, TupleContext, Value
+from .tuples import Sourced, TupleContext, Value
 
 __all__ = ["Batch", "RowRoot"]
 
@@ -18,7 +16,7 @@ __all__ = ["Batch", "RowRoot"]
 RowRoot = int | tuple[tuple[int, int], ...] | None
 
 
-class Batch:
+class Batch(Sourced):
     """Rows of one stream that one task emitted, as they came in one frame.
 
     Batches compare by identity. ``len(batch)`` is the number of rows; rows are named by their
@@ -50,40 +48,6 @@ class Batch:
             roots is not None
             and 0 in self.edges
             and not all(root.__class__ is int for root in roots)
-        )
-
-    @property
-    def fields(self) -> Fields:
-        """Names of the values, in order, as the emitting component declared them."""
-        return self.context.fields
-
-    @property
-    def source_component(self) -> str:
-        """Id of the component that emitted these rows."""
-        return self.context.source_component
-
-    @property
-    def source_stream_id(self) -> str:
-        """Id of the stream that they were emitted on."""
-        return self.context.source_stream_id
-
-    @property
-    def source_task(self) -> int:
-        """Id of the task that emitted them; -1 for a tick."""
-        return self.context.source_task
-
-    @property
-    def source_global_stream_id(self) -> GlobalStreamId:
-        """Component and stream that they came from, as one value."""
-        return GlobalStreamId(self.context.source_component, self.context.source_stream_id)
-
-    @property
-    def is_tick(self) -> bool:
-        """Whether this is a tick of the system, one row, rather than data."""
-        context = self.context
-        return (
-            context.source_component == SYSTEM_COMPONENT_ID
-            and context.source_stream_id == SYSTEM_TICK_STREAM_ID
         )
 
     def __len__(self) -> int:

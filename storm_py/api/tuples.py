@@ -179,7 +179,45 @@ class TupleContext:
         )
 
 
-class Tuple:
+class Sourced:
+    """What comes from one stream of one task, as ``context`` says: a tuple, or a batch of them."""
+
+    __slots__ = ()
+
+    context: TupleContext
+
+    @property
+    def fields(self) -> Fields:
+        """Names of the values, in order, as the emitting component declared them."""
+        return self.context.fields
+
+    @property
+    def source_component(self) -> str:
+        """Id of the component that emitted this."""
+        return self.context.source_component
+
+    @property
+    def source_stream_id(self) -> str:
+        """Id of the stream that this was emitted on."""
+        return self.context.source_stream_id
+
+    @property
+    def source_task(self) -> int:
+        """Id of the task that emitted this; -1 for the system."""
+        return self.context.source_task
+
+    @property
+    def source_global_stream_id(self) -> GlobalStreamId:
+        """Component and stream that this came from, as one value."""
+        return GlobalStreamId(self.context.source_component, self.context.source_stream_id)
+
+    @property
+    def is_tick(self) -> bool:
+        """Whether this is a tick of the system rather than data (Storm's ``TupleUtils.isTick``)."""
+        return self.context.is_tick
+
+
+class Tuple(Sourced):
     """One row that a bolt receives: values by position or by field name (Storm's ``Tuple``).
 
     ``values`` is the list of values in field order, ``context`` the description it shares with its
@@ -196,39 +234,9 @@ class Tuple:
         self.context = context
 
     @property
-    def fields(self) -> Fields:
-        """Names of the values, in order, as the emitting component declared them."""
-        return self.context.fields
-
-    @property
-    def source_component(self) -> str:
-        """Id of the component that emitted this tuple."""
-        return self.context.source_component
-
-    @property
-    def source_stream_id(self) -> str:
-        """Id of the stream that this tuple was emitted on."""
-        return self.context.source_stream_id
-
-    @property
-    def source_task(self) -> int:
-        """Id of the task that emitted this tuple; -1 for system tuples."""
-        return self.context.source_task
-
-    @property
-    def source_global_stream_id(self) -> GlobalStreamId:
-        """Component and stream that this tuple came from, as one value."""
-        return GlobalStreamId(self.context.source_component, self.context.source_stream_id)
-
-    @property
     def message_id(self) -> object:
         """What this tuple is tracked by: a mapping of root ids to edge ids, empty if by nothing."""
         return {}
-
-    @property
-    def is_tick(self) -> bool:
-        """Whether this is a tick of the system rather than data (Storm's ``TupleUtils.isTick``)."""
-        return self.context.is_tick
 
     def get_value(self, index: int) -> Value:
         """Return the value at position ``index``; raises IndexError outside of the tuple."""

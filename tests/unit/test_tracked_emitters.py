@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from storm_py.api.grouping import GroupingKind
 from storm_py.api.tuples import Fields, TrackedTuple, Tuple, TupleContext
 from storm_py.core.roots import ID_BITS, spout_task
-from storm_py.core.routing import Target
 from storm_py.errors import EmitError
 from tests.tracked import (
-    CONSUMERS,
     CONTEXT,
     DESTS,
     STREAMS,
@@ -26,24 +24,11 @@ from tests.tracked import (
     Row,
     Targets,
     target,
+    topologies,
     tracked,
 )
 
 # ---- random topologies and random user code ----------------------------------------------------
-
-KINDS = [kind for kind in GroupingKind if kind is not GroupingKind.DIRECT]
-
-
-@st.composite
-def topologies(draw: st.DrawFn) -> dict[str, list[Target]]:
-    """Per stream its consumers, each with a grouping; "picked" is direct."""
-    found: dict[str, list[Target]] = {}
-    for stream in STREAMS:
-        kinds = st.sampled_from(KINDS if stream != "picked" else [GroupingKind.DIRECT])
-        chosen = draw(st.dictionaries(st.sampled_from(sorted(CONSUMERS)), kinds, max_size=3))
-        found[stream] = [target(component, kind) for component, kind in chosen.items()]
-    return found
-
 
 rows_of: dict[str, st.SearchStrategy[list[object]]] = {
     "default": st.lists(st.integers(0, 5), min_size=2, max_size=2),
