@@ -150,17 +150,12 @@ class BatchOutput(TaskOutput):
             raise self._not_regular(stream)
         if is_columns(rows):
             return rows_of(rows, self._streams[stream].fields, self._where(stream))
-        found: list[Any] | None = rows if rows.__class__ is list else None
-        if found is None and not isinstance(rows, (str, bytes)):
-            try:
-                found = list(rows)
-            except TypeError:
-                pass
-        if found is None:
+        if isinstance(rows, (str, bytes)) or not hasattr(rows, "__iter__"):
             raise EmitError(
                 f"{self._where(stream)}: emit_batch got {a_type(rows)}; expected rows, each a list "
                 "of values, as in emit_batch([[value], [value]])"
             )
+        found: list[Any] = rows if rows.__class__ is list else list(rows)
         if found and found[0].__class__ is tuple:
             return [list(row) if row.__class__ is tuple else row for row in found]
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storm_py import Batch, EmitError, Values
-from storm_py.api.grouping import GroupingKind
 from storm_py.core.roots import ID_BITS
-from storm_py.core.routing import Target
 from tests.batches import ONE, THREE, BatchProducer, batch_of
 from tests.tracked import (
-    CONSUMERS,
     CONTEXT,
     DESTS,
     STREAMS,
@@ -24,23 +21,11 @@ from tests.tracked import (
     Row,
     Targets,
     target,
+    topologies,
     tracked,
 )
 
-KINDS = [kind for kind in GroupingKind if kind is not GroupingKind.DIRECT]
-
-
 # ---- the law -----------------------------------------------------------------------------------
-
-
-@st.composite
-def topologies(draw: st.DrawFn) -> dict[str, list[Target]]:
-    found: dict[str, list[Target]] = {}
-    for stream in STREAMS:
-        kinds = st.sampled_from(KINDS if stream != "picked" else [GroupingKind.DIRECT])
-        chosen = draw(st.dictionaries(st.sampled_from(sorted(CONSUMERS)), kinds, max_size=3))
-        found[stream] = [target(component, kind) for component, kind in chosen.items()]
-    return found
 
 
 rows_of: dict[str, st.SearchStrategy[Any]] = {
@@ -303,3 +288,15 @@ class TestAnswers:
         producer.answers.ack(batch)
         producer.answers.ack(Batch([["a"]], CONTEXT), 0)
         assert not producer.acks
+
+
+def test_what_the_users_iterable_raises_is_not_taken_for_a_wrong_argument() -> None:
+    def rows() -> Iterator[list[object]]:
+        yield [1, 2]
+        raise TypeError("a mistake of its own")
+
+    producer = BatchProducer(ONE)
+    producer.executes(batch_of({7: 1}))
+    with pytest.raises(TypeError, match="a mistake of its own"):
+        producer.emit_batch(rows())
+    assert producer.output.emissions.emitted == 0
