@@ -63,6 +63,7 @@ class Config(dict[str, Any]):
     STORM_PY_BATCH_ROWS: Final = "storm_py.batch.rows"
     STORM_PY_BATCH_BYTES: Final = "storm_py.batch.bytes"
     STORM_PY_BATCH_DELAY_MS: Final = "storm_py.batch.delay.ms"
+    STORM_PY_BATCH_LINGER_MS: Final = "storm_py.batch.linger.ms"
     STORM_PY_FRAME_MAX_BYTES: Final = "storm_py.frame.max.bytes"
     STORM_PY_KEY_GROUPS: Final = "storm_py.key.groups"
     STORM_PY_BACKPRESSURE_WINDOW_SECS: Final = "storm_py.backpressure.window.secs"

@@ -222,6 +222,15 @@ _ALL_KEYS: Final = (
         "Longest time that a tuple waits for its frame to fill while its sender is busy.",
     ),
     Key(
+        "storm_py.batch.linger.ms",
+        None,
+        or_none(number(0, 250)),
+        "milliseconds",
+        "How long a frame that is not full may wait for more tuples while its sender is idle; one "
+        "after a silence of that length does not wait. null: not at all, but where processes have "
+        "to wait for a processor most of the time, as 100 instances on two cores do, up to 250 ms.",
+    ),
+    Key(
         "storm_py.frame.max.bytes",
         8 * _MIB,
         integer(_KIB, 1024 * _MIB),

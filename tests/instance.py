@@ -197,6 +197,9 @@ class Instance:
     def flushes(self) -> list[Data | Said]:
         return self._does(self.core.flush)
 
+    def idles(self) -> list[Data | Said]:
+        return self._does(self.core.idle)
+
     def ticks(self, now: float) -> list[Data | Said]:
         return self._does(lambda: self.core.tick(now), beats=True)
 

@@ -7,9 +7,11 @@ time whatever its speed. One frame may always be outstanding. What exceeds the w
 *backlog*; when that passes its high mark the task is *pressured*, until it is back under the low
 mark, and those who send to it pause. Nothing is ever dropped here.
 
-The drain rate is rows per second of *busy* time, the time in which something was outstanding, so a
-task that is merely idle is not mistaken for a slow one. A task that has credited nothing for a
-while is *stalled*: whatever its rate was, it is pressured as soon as a few rows wait.
+The drain rate is rows per second of *busy* time, in which the task had something to do or had to
+wait for others downstream. The task says so with its credits, and it cannot be more than the time
+in which something was outstanding: so neither a task that is merely idle is mistaken for a slow
+one, nor one whose messages take their time. A task that has credited nothing for a while is
+*stalled*: whatever its rate was, it is pressured as soon as a few rows wait.
 
 Between a word to a sender and its effect a fast sender emits thousands of rows: nothing for a fast
 task, minutes for a slow one. So a task is *limited* until its window is large: its senders may send
@@ -37,10 +39,12 @@ RATE_MEMORY_SECS: Final = 0.25
 START_ROWS: Final = 2
 #: ...and the largest frame, in rows, of what one call emits beyond that: as of a new task's window.
 START_FRAME_ROWS: Final = INITIAL_ROWS // 4
-#: A task whose window has this many rows is not limited: it finishes them in `window_secs`.
+#: A task is not limited whose window has this many rows: it finishes them in `window_secs`...
 FREE_ROWS: Final = 1024
+#: ...and that has finished so many: what it says of its rate may be relied on.
+PROVEN_ROWS: Final = 256
 #: A task that has credited nothing for this long, though something is outstanding, is stalled...
-STALL_SECS: Final = 0.1
+STALL_SECS: Final = 1.0
 #: ...and pressured above this many rows.
 STALL_ROWS: Final = 64
 
@@ -79,6 +83,7 @@ class TaskQueue:
         "_busy_secs",
         "_busy_since",
         "_connected",
+        "_credited_busy_secs",
         "_credited_bytes",
         "_credited_rows",
         "_done_rows",
@@ -104,6 +109,7 @@ class TaskQueue:
         self._part_credited = 0
         self._credited_rows = 0
         self._credited_bytes = 0
+        self._credited_busy_secs = 0.0
         self._done_rows = 0.0
         self._proven_rows = 0
         self._busy_secs = 0.0
@@ -120,8 +126,11 @@ class TaskQueue:
         self._backlog_bytes += len(frame)
         return False
 
-    def credit(self, rows: int, nbytes: int, now: float) -> Sequence[bytes]:
-        """The task finished `rows` and `nbytes` since its session began: what may be sent now."""
+    def credit(self, rows: int, nbytes: int, now: float, busy_secs: float = 0.0) -> Sequence[bytes]:
+        """The task finished `rows` and `nbytes` since its session began: what may be sent now.
+
+        It was busy for `busy_secs` of that time; 0 if it does not say.
+        """
         new_rows = rows - self._credited_rows
         new_bytes = nbytes - self._credited_bytes
         if (
@@ -141,7 +150,11 @@ class TaskQueue:
             self._part_credited -= len(unfinished.popleft())
         self._done_rows += new_rows
         self._proven_rows += new_rows
-        self._busy_secs += max(0.0, now - self._busy_since)
+        busy = max(0.0, now - self._busy_since)
+        if busy_secs > self._credited_busy_secs:
+            busy = min(busy, busy_secs - self._credited_busy_secs)
+            self._credited_busy_secs = busy_secs
+        self._busy_secs += busy
         self._busy_since = now
         if self._busy_secs > RATE_MEMORY_SECS:
             self._done_rows *= RATE_MEMORY_SECS / self._busy_secs
@@ -162,6 +175,7 @@ class TaskQueue:
         self._connected = False
         self._outstanding_rows = self._outstanding_bytes = 0
         self._credited_rows = self._credited_bytes = 0
+        self._credited_busy_secs = 0.0
         return lost
 
     @property
@@ -200,7 +214,9 @@ class TaskQueue:
     @property
     def limited(self) -> bool:
         """Whether its senders may send only what they are granted."""
-        return self._allowed_rows < self._limits.free_rows
+        free_rows = self._limits.free_rows
+        proven = START_ROWS + self._proven_rows
+        return self.window_rows < free_rows or proven < min(free_rows, PROVEN_ROWS)
 
     def grant(self, senders: int) -> int:
         """How many rows each of its senders may send now; 0 while there is no room."""

@@ -39,21 +39,24 @@ class Answers:
         self._failing: set[str] = set()
         self._dropped = 0
 
-    def tell(self, results: Results) -> list[Send]:
-        """Tell each spout task what became of its trees, or keep it for the next session."""
-        sends: list[Send] = []
+    def tell(self, results: Results) -> list[tuple[str, bytes]]:
+        """What became of the trees of each spout task: the frames to send now, by peer.
+
+        What is for a peer whose link is not open is kept for its next session.
+        """
+        found_now: list[tuple[str, bytes]] = []
         for task, found in results.items():
             peer = self._route[task]
             link = self._links.get(peer)
             if link is None:
                 self._dropped += 1
             elif link.open:
-                sends.append((True, peer, link.data(encode_acks(0, task, task, 0, found))))
+                found_now.append((peer, encode_acks(0, task, task, 0, found)))
             else:
                 words = self._waiting[0].setdefault(task, {})
                 for column, roots in enumerate((found.complete, found.failed, found.renewed)):
                     words.update(dict.fromkeys(roots, column))
-        return sends
+        return found_now
 
     def fail_pending(self, tasks: Iterable[int]) -> list[Send]:
         """Have these spout tasks fail all that is pending, now or with the next session."""
@@ -77,7 +80,8 @@ class Answers:
                 columns: tuple[list[int], list[int], list[int]] = ([], [], [])
                 for root, column in period.pop(task).items():
                     columns[column].append(root)
-                sends += self.tell({task: AckResults(*columns)})
+                frames = self.tell({task: AckResults(*columns)})
+                sends += [(True, peer, self._links[peer].data(frame)) for _, frame in frames]
         return sends
 
     def gone(self, peer: str) -> None:

@@ -215,6 +215,7 @@ class InstanceCore:
         session, seq = frames.read_message_header(message)
         verdict = self._sessions.data(session, seq)
         if verdict is Verdict.ACCEPT:
+            self._out.credits.busy()
             for frame in frames.frames(message):
                 self._on_frame(message, frame)
         elif verdict is Verdict.GAP:
@@ -278,7 +279,7 @@ class InstanceCore:
             if done and work and work[0] is item:
                 work.popleft()
                 if item.credit:
-                    self._out.finished(item.task.task, rows, item.credit)
+                    self._out.credits.finished(item.task.task, rows, item.credit)
             if self._out.flush_due:
                 self._out.flush()
                 return
@@ -301,7 +302,9 @@ class InstanceCore:
             self.work()
         emitted = self._spouts.burst(self._may_burst)
         busy = emitted or (self.has_work and not self.paused)
-        if not busy or self._out.flush_due:
+        if not busy:
+            self.idle()
+        elif self._out.flush_due:
             self._out.flush()
         return busy
 
@@ -311,9 +314,21 @@ class InstanceCore:
             self.work()
         return not self.paused and not self._chain.holds
 
+    def linger(self, secs: float) -> None:
+        """Hold back small frames for so long."""
+        self._out.linger_secs = secs
+
     def flush(self) -> None:
         """Send every open batch, then credit the input whose outputs are now all on their way."""
         self._out.flush()
+
+    def idle(self) -> None:
+        """Nothing has come, or may be executed now: send what is open, if it is time for it."""
+        if self.paused:
+            self._out.credits.busy()
+        elif not self.has_work:
+            self._out.credits.idle()
+        self._out.flush_unless_lingering()
 
     # ---- by the clock --------------------------------------------------------------------------
 
@@ -325,6 +340,9 @@ class InstanceCore:
         self._spouts.tell_lost()
         if self._calls:
             self._calls.run()
+        lingers = self._out.lingers_until
+        if lingers is not None and now >= lingers:
+            self._out.flush()
         self._spouts.tick(now)
         if self._timers:
             self._timers.run(now, not self.paused, self._metering)
@@ -334,7 +352,8 @@ class InstanceCore:
 
         Timeouts of messages are left out: they may be late by as long as a driver sleeps.
         """
-        return self._timers.next(not self.paused, self._metering)
+        due = (self._timers.next(not self.paused, self._metering), self._out.lingers_until)
+        return min((at for at in due if at is not None), default=None)
 
     @property
     def _metering(self) -> bool:

@@ -8,6 +8,7 @@ an outbox. What comes in is the business of `storm_py.engine.intake`. Pure: the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from storm_py.constants import RESERVED_PREFIX
 from storm_py.core.batching import OpenBatch
@@ -20,11 +21,15 @@ from storm_py.wire.acks import encode_acks
 from .acking import Acks
 from .allowances import Allowances
 from .chain import Chain
+from .credits import Credits
 from .framing import data_frames
 from .links import OutboundLink
 from .port import Port
 from .settings import Settings
 from .tasks import RunningTask
+
+#: Rows in a frame, on the average, that are worth its way even where processors are crowded.
+WORTH_ROWS: Final = 16
 
 
 class Outflow:
@@ -53,15 +58,18 @@ class Outflow:
         self._port = port
         self._rng = rng
         self._hello = hello
+        #: for how long small frames are held back
+        self.linger_secs = 0.0
         self._acks = acks
         self._link: OutboundLink | None = None
         self._outbox: list[bytes] = []
-        #: Rows and bytes that are finished, by task; a new dict for each session of the input.
-        self._credits: dict[int, list[int]] = {}
-        self._credited: dict[int, int] = {}
+        #: What is finished is credited behind the next flush.
+        self.credits = Credits(port.clock)
         #: there was something to credit at the last flush, and something of it still in the chain
         self._withheld = False
         self._flushed_at = port.clock()
+        #: when what is held back is due
+        self.lingers_until: float | None = None
         users, systems = _heeded(plan, hello.tasks)
         self.allowances = Allowances(users)
         #: Metrics must not stop tuples: pressure of their consumers holds back metrics only.
@@ -86,7 +94,7 @@ class Outflow:
 
     def greet(self) -> None:
         """Say who we are, if there is anybody to hear it; that opens the session."""
-        self._credited.clear()  # what was said before may not have been heard
+        self.credits.untell()
         if self._link is not None:
             self._port.send(False, self._link.hello())
 
@@ -173,12 +181,30 @@ class Outflow:
         parts += self._ack_frames()
         if parts:
             self._transmit(parts)
-        if self._credits:
+        if self.credits:
             self._chain.hand_over()
             self._withheld = self._chain.holds
             if not self._withheld:
                 self._send_credits()
         self._flushed_at = self._port.clock()
+        self.lingers_until = None
+
+    def flush_unless_lingering(self) -> None:
+        """Flush, for a sender that has nothing to do; small frames not sooner than it lingers.
+
+        That is counted from the last flush; what is held back is due at `lingers_until`.
+        """
+        if not self.linger_secs:
+            self.flush()
+            return
+        batches = [b for task in self._tasks.values() for b in task.output.batcher.open()]
+        if batches or self._acks or self.credits.untold:
+            due = self._flushed_at + self.linger_secs
+            rows = sum(len(batch.rows) for batch in batches)
+            if self._port.clock() >= due or (batches and rows >= WORTH_ROWS * len(batches)):
+                self.flush()
+            else:
+                self.lingers_until = due
 
     @property
     def flush_due(self) -> bool:
@@ -189,7 +215,8 @@ class Outflow:
         """
         if self._withheld and not self._chain.holds:
             return True
-        return self._port.clock() - self._flushed_at >= self._settings.batch_delay_secs
+        delay = max(self._settings.batch_delay_secs, self.linger_secs)
+        return self._port.clock() - self._flushed_at >= delay
 
     def _frame(self, batch: OpenBatch, task: int) -> list[bytes]:
         settings = self._settings
@@ -235,27 +262,16 @@ class Outflow:
 
     # ---- credits -------------------------------------------------------------------------------
 
-    def finished(self, task: int, rows: int, nbytes: int) -> None:
-        """A frame for `task` is executed: credit it behind the next flush."""
-        total = self._credits.setdefault(task, [0, 0])
-        total[0] += rows
-        total[1] += nbytes
-
     def drop_credits(self) -> None:
         """The session of the input is over, and what it is owed with it."""
-        self._credits = {}
-        self._credited = {}
+        self.credits.drop()
         self._withheld = False
 
     def _send_credits(self) -> None:
-        credits, credited, link = self._credits, self._credited, self._link
-        if link is None or not link.open:
-            return
-        for task, (rows, nbytes) in tuple(credits.items()):
-            # A driver serves control while a send waits: the session may be over by now.
-            if credited.get(task) != nbytes and self._credits is credits:
-                credited[task] = nbytes
-                self._port.send(False, link.control(control.Credit(task, rows, nbytes, link.seq)))
+        link = self._link
+        if link is not None and link.open:
+            for credit in self.credits.news(link.seq):
+                self._port.send(False, link.control(credit))
 
 
 def _heeded(plan: PhysicalPlan, tasks: Iterable[int]) -> tuple[set[int], set[int]]:

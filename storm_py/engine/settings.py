@@ -82,3 +82,9 @@ def max_timeout_secs(plan: PhysicalPlan) -> float:
     spouts = plan.topology.spouts.values()
     found: list[Any] = [spout.config.get(key, plan.conf[key]) for spout in spouts]
     return float(max(found))
+
+
+def linger_secs(conf: Mapping[str, Any]) -> float | None:
+    """For how long small frames are held back; None for as long as the machine asks for."""
+    given: Any = conf[Config.STORM_PY_BATCH_LINGER_MS]
+    return None if given is None else float(given) / 1000

@@ -24,6 +24,7 @@ from storm_py.wire.acks import AckRecords, decode_acks, encode_acks
 from .announcements import Announcements
 from .answers import Answers
 from .links import OutboundLink, Send, instance_peer, read_control, stream_manager_peer
+from .parcels import Parcels
 from .sessions import Sessions, Verdict
 from .statistics import StreamManagerStatistics
 from .trees import Trees
@@ -41,6 +42,8 @@ class StreamManagerCore:
         )
         self._sessions = Sessions(plan.topology_id, plan.version)
         self._links: dict[str, OutboundLink] = {}
+        #: the driver sends what is due of them
+        self.parcels = Parcels(self._links)
         self._inbound: dict[str, int] = {}
         #: per session, credits whose data has not arrived yet
         self._early: dict[int, list[control.Credit]] = {}
@@ -187,6 +190,7 @@ class StreamManagerCore:
     def _close(self, peer: str) -> list[Send]:
         """End our own session to a peer: what it has not credited is lost."""
         self._links.pop(peer, None)
+        self.parcels.drop(peer)
         self._words.forget(peer)
         self._words.sent_in_vain(peer)
         self._early.pop(self._inbound.get(peer, 0), None)
@@ -215,7 +219,8 @@ class StreamManagerCore:
             self._frames += 1
             dest = frame.dest
             if frame.kind == frames.FrameKind.ACK and dest in self._queues:
-                sends += self._on_records(message, frame)
+                for spout, data in self._answers.tell(self._trees.track(_records(message, frame))):
+                    self.parcels.ship(spout, self._links[spout], data, sends, now)
                 continue
             peer = self._route.get(dest)
             if peer is None:
@@ -227,11 +232,14 @@ class StreamManagerCore:
             link = self._links.get(peer)
             queue = self._queues.get(dest)
             if queue is None:
-                self._forward(peer, link, data, dest, sends)
+                if link is not None and link.open:
+                    self.parcels.ship(peer, link, data, sends, now)
+                else:
+                    sends += self._hold(peer, data, dest)
             elif queue.offer(data, frame.rows, now):
                 if link is None:
                     raise AssertionError(f"queue of task {dest} sends without a link")
-                sends.append((True, peer, link.data(data)))
+                self.parcels.ship(peer, link, data, sends, now)
                 if dest in limited or queue.stalled(now):
                     sends += self._turn(dest, now, dest in limited)
             elif not queue.pressured:
@@ -240,14 +248,10 @@ class StreamManagerCore:
             sends += self._on_early_credits(session, now)
         return sends
 
-    def _forward(
-        self, peer: str, link: OutboundLink | None, data: bytes, dest: int, sends: list[Send]
-    ) -> None:
-        if link is not None and link.open:
-            sends.append((True, peer, link.data(data)))
-            return
+    def _hold(self, peer: str, data: bytes, dest: int) -> list[Send]:
+        """Keep a frame for a stream manager until the link to it is open."""
         self._held[peer].append(data)
-        sends += self._announce(dest)
+        return self._announce(dest)
 
     def _gap(self, session: int) -> list[Send]:
         hello = self._sessions.broke(session)
@@ -271,9 +275,11 @@ class StreamManagerCore:
         if credit.seq > self._sessions.received(session):
             self._early[session] = [*self._early.get(session, []), credit]
             return []
-        ready = queue.credit(credit.rows, credit.bytes, now)
+        ready = queue.credit(credit.rows, credit.bytes, now, credit.busy_us / 1e6)
         news = self._words.measured(task)
-        sends: list[Send] = [(True, hello.peer, link.data(frame)) for frame in ready]
+        sends: list[Send] = []
+        for frame in ready:
+            self.parcels.ship(hello.peer, link, frame, sends, now)
         return sends + self._turn(task, now, news)
 
     def _on_early_credits(self, session: int, now: float) -> list[Send]:
@@ -287,21 +293,18 @@ class StreamManagerCore:
 
     # ---- acking --------------------------------------------------------------------------------
 
-    def _on_records(self, message: bytes, frame: frames.Frame) -> list[Send]:
-        """Records for the trees of our spouts."""
-        records = decode_acks(message, frame)
-        if not isinstance(records, AckRecords):
-            raise ProtocolError(f"ACK frame for task {frame.dest} holds results, expected records")
-        return self._answers.tell(self._trees.track(records))
-
     def _fail_lost(self, task: int, lost: Sequence[bytes]) -> list[Send]:
         """Frames died with the process of `task`: fail their trees, here and elsewhere."""
         results, elsewhere = self._trees.lost(lost)
-        sends = self._answers.tell(results)
+        told = self._answers.tell(results)
+        sends: list[Send] = [(True, peer, self._links[peer].data(frame)) for peer, frame in told]
         for dest, records in elsewhere.items():
             data = encode_acks(0, task, dest, 0, records)
             peer = self._route[dest]
-            self._forward(peer, self._links.get(peer), data, dest, sends)
+            if self._is_open(peer):
+                sends.append((True, peer, self._links[peer].data(data)))
+            else:
+                sends += self._hold(peer, data, dest)
         return sends
 
     def _fail_unknown(self, peer: str) -> list[Send]:
@@ -380,6 +383,7 @@ class StreamManagerCore:
         self._sessions.check()
         self._trees.check()
         self._answers.check()
+        self.parcels.check()
         self._words.check()
         for queue in self._queues.values():
             queue.check()
@@ -388,3 +392,11 @@ class StreamManagerCore:
             assert hello is not None
             assert hello.peer == peer
         assert self._early.keys() <= set(self._inbound.values())
+
+
+def _records(message: bytes, frame: frames.Frame) -> AckRecords:
+    """What an ACK frame says of the trees of our spouts."""
+    records = decode_acks(message, frame)
+    if not isinstance(records, AckRecords):
+        raise ProtocolError(f"ACK frame for task {frame.dest} holds results, expected records")
+    return records

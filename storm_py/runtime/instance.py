@@ -26,8 +26,9 @@ from storm_py.components import TaskObjects, unpack
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.idling import Idling
 from storm_py.engine.instance_core import InstanceCore
+from storm_py.engine.lingering import Lingering
 from storm_py.engine.port import Watch
-from storm_py.engine.settings import Settings
+from storm_py.engine.settings import Settings, linger_secs
 from storm_py.engine.tasks import SpoutTask, UserError
 from storm_py.transport.zeromq import UPSTREAM_HWM, ChannelClient, Context, Inlet, Outlet
 from storm_py.wire import control
@@ -35,6 +36,7 @@ from storm_py.wire import control
 from .folder import RunFolder
 from .logs import RecordQueue, set_up_logging
 from .page import PageWriter
+from .process import run_times
 
 _LOG = logging.getLogger("storm_py.instance")
 
@@ -87,7 +89,8 @@ class Instance(Watch):
         self._stopped = False
         self._ready = False
         conf = plan.conf
-        settings = Settings.of(conf, worker_port=6700 + spec.worker)
+        settings = Settings.of(conf, 6700 + spec.worker)
+        self._lingering = Lingering(linger_secs(conf))
         self._idling = Idling(settings.spout_wait_secs)
         objects: dict[int, TaskObjects] = {}
         for executor in members:
@@ -106,6 +109,7 @@ class Instance(Watch):
             self,
             {task: own.groupings for task, own in objects.items()},
         )
+        self._core.linger(self._lingering.secs)
         self._is_spout = self._components[0] in plan.topology.spouts
         self._poller, self._poller_with_data, self._poller_with_fds = (
             zmq.Poller() for _ in range(3)
@@ -230,6 +234,7 @@ class Instance(Watch):
                 self._write_page()
                 self._core.tick(now)
                 self._look()
+                self._consider_lingering(now)
                 look_at = time.monotonic() + _LOOK_SECS
         self._core.close()
         self._write_page()
@@ -237,7 +242,7 @@ class Instance(Watch):
     def _bolt_round(self) -> None:
         core = self._core
         if core.paused:
-            core.flush()
+            core.idle()
             self._sleep(self._poller, _IDLE_SECS)
         elif core.has_work:
             core.work()
@@ -245,7 +250,7 @@ class Instance(Watch):
             try:
                 message = self._inlet.data.recv(zmq.NOBLOCK)
             except zmq.Again:
-                core.flush()
+                core.idle()
                 self._sleep(self._poller_with_data, _IDLE_SECS)
             else:
                 core.on_data(message)
@@ -278,8 +283,15 @@ class Instance(Watch):
         if self._wakeup in ready:
             self._drain_wakeup()
         self._idling.woken(ready)
-        self._core.tick(time.monotonic())
+        now = time.monotonic()
+        self._core.tick(now)
         self._look()
+        self._consider_lingering(now)
+
+    def _consider_lingering(self, now: float) -> None:
+        if self._lingering.due(now):
+            self._lingering.look(now, *run_times())
+            self._core.linger(self._lingering.secs)
 
     def _drain_wakeup(self) -> None:
         try:

@@ -35,6 +35,18 @@ def die_with_parent(parent: int) -> None:
         sys.exit(f"parent process {parent} is gone")
 
 
+def run_times() -> tuple[float, float]:
+    """Seconds for which the main thread has run, and could have run but had no processor.
+
+    Both are 0 where the kernel does not say.
+    """
+    try:
+        ran, waited, _ = Path("/proc/self/schedstat").read_bytes().split()
+    except OSError:
+        return 0.0, 0.0
+    return int(ran) / 1e9, int(waited) / 1e9
+
+
 def leave_terminal_signals_to_parent() -> None:
     """Ctrl-C goes to the whole foreground group: only the parent of a run answers it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import os
 import random
 import sys
@@ -17,8 +18,9 @@ from pathlib import Path
 
 import zmq
 
+from storm_py.engine.lingering import Lingering
 from storm_py.engine.links import BEAT_SECS, Send
-from storm_py.engine.settings import limits, max_timeout_secs
+from storm_py.engine.settings import limits, linger_secs, max_timeout_secs
 from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.errors import ProtocolError
 from storm_py.transport.zeromq import UNBOUNDED, UPSTREAM_HWM, ChannelClient, Context, Inlet, Outlet
@@ -26,7 +28,7 @@ from storm_py.wire import control
 
 from .folder import RunFolder
 from .logs import set_up_logging
-from .process import collect_rarely, die_with_parent, leave_terminal_signals_to_parent
+from .process import collect_rarely, die_with_parent, leave_terminal_signals_to_parent, run_times
 
 _LOG = logging.getLogger("storm_py.stream_manager")
 
@@ -37,6 +39,8 @@ _IDLE_MS = 1000
 _RETRY_MS = 20
 #: Seconds between two reports of queue lengths to the worker.
 _REPORT_SECS = 0.25
+#: What a stream manager lingers of what is found good for a process: frames pass it twice.
+_SHARE = 0.5
 #: Data messages in a row before the clock is read again.
 _BURST = 16
 
@@ -52,6 +56,8 @@ class StreamManager:
         self._core = StreamManagerCore(
             plan, worker, incarnation, random.Random(), limits(plan.conf)
         )
+        self._lingering = Lingering(linger_secs(plan.conf))
+        self._core.parcels.linger_secs = self._lingering.secs * _SHARE
         self._high_bytes = limits(plan.conf).high_bytes
         self._timeout_secs: float = max_timeout_secs(plan)
         data, ctl = folder.inlet_addresses(f"s{worker}", worker_incarnation, incarnation)
@@ -76,7 +82,7 @@ class StreamManager:
         self._register()
         gc.collect()
         gc.freeze()
-        receive, clock = self._inlet.data.recv, time.monotonic
+        receive, clock, core = self._inlet.data.recv, time.monotonic, self._core
         look_at = report_at = 0.0
         rotate_at = clock() + self._timeout_secs
         beat_at = clock() + BEAT_SECS
@@ -86,10 +92,12 @@ class StreamManager:
                 for _ in range(_BURST):
                     self._route(receive(zmq.NOBLOCK), now)
             except zmq.Again:
-                self._poller.poll(_RETRY_MS if self._waiting else _IDLE_MS)
+                self._poller.poll(self._patience_ms(now))
                 look_at = 0.0
             now = clock()
             if now >= look_at:
+                self._transmit(core.parcels.due(now))
+                self._consider_lingering(now)
                 self._look(now)
                 look_at = now + _LOOK_SECS
                 if now >= rotate_at:
@@ -103,6 +111,19 @@ class StreamManager:
                     report_at = now + _REPORT_SECS
         self._report()  # what is left in the queues is the last that is said about them
         self._channel.close(linger_secs=1.0)
+
+    def _consider_lingering(self, now: float) -> None:
+        if self._lingering.due(now):
+            self._lingering.look(now, *run_times())
+            self._core.parcels.linger_secs = self._lingering.secs * _SHARE
+
+    def _patience_ms(self, now: float) -> int:
+        """How long nothing has to be done unless something comes."""
+        patience = _RETRY_MS if self._waiting else _IDLE_MS
+        due_at = self._core.parcels.next()
+        if due_at is not None:
+            patience = min(patience, max(0, math.ceil((due_at - now) * 1000)))
+        return patience
 
     def _register(self) -> None:
         data, tcp_data = self._inlet.data_addresses

@@ -52,12 +52,16 @@ class Credit:
     `seq` is the last data message that the sender's session sent before: the outputs and acks of
     what is credited are in there, and data travels on another socket. Until it has arrived the
     credit does not count, or a death in between would lose trees that nobody fails.
+
+    `busy_us` are the microseconds since the session began in which its process had something to do,
+    or could not go on because of others downstream; 0 where that is not known.
     """
 
     task: int
     rows: int
     bytes: int
     seq: int = 0
+    busy_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,7 +295,7 @@ class TestCredits:
         assert instance.flushes() == []
         assert instance.works() == []
         assert executed(instance) == [(4, "a"), (3, "a")]
-        assert instance.works() == [said(501, Credit(2, 1, frame_size(frame)))]
+        assert instance.works() == [said(501, Credit(2, 1, frame_size(frame), busy_us=4000))]
         assert executed(instance) == [(4, "a")]
 
     def test_they_come_though_each_flush_finds_something_in_the_chain(self) -> None:

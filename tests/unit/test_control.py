@@ -65,7 +65,9 @@ class TestRecords:
             "i3", "t-1", 2, 3, [7, 8]
         )
         assert control.decode(b"\x92\x02\x05") == control.Welcome(5)
-        assert control.decode(b"\x95\x03\x07\x0a\xcd\x01\x00\x02") == control.Credit(7, 10, 256, 2)
+        assert control.decode(b"\x96\x03\x07\x0a\xcd\x01\x00\x02\x05") == control.Credit(
+            7, 10, 256, 2, 5
+        )
         assert control.decode(b"\x94\x04\x07\xc3\x10") == control.Pressure(7, True, 16)
         assert control.decode(b"\x92\x05\x05") == control.LinkBroken(5)
 

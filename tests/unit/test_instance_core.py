@@ -179,7 +179,7 @@ class TestCredits:
         instance.gets(11, 1, frame)
         assert instance.works() == []
         assert len(instance.done()) == 1
-        assert instance.works() == [said(501, Credit(3, 2, frame_size(frame)))]
+        assert instance.works() == [said(501, Credit(3, 2, frame_size(frame), busy_us=2_000_000))]
 
     def test_they_are_repeated_in_a_session_of_ours_that_replaces_another(self) -> None:
         """Nobody knows whether they were heard; without them the window may stay full for ever."""

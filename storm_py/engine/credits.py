@@ -1,0 +1,76 @@
+"""Credits: what the tasks of one instance have finished of their input, and how long that took.
+
+Totals are of the session of the input, and cumulative: one that is lost is made good by the next.
+Who sends them, and behind what, is decided in `storm_py.engine.outflow`; what the stream manager
+makes of them in `storm_py.core.pressure`. Pure: it asks the clock it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from storm_py.wire.control import Credit
+
+
+class Credits:
+    """Those of one instance; `clock` gives monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        #: Rows and bytes that are finished, by task; a new dict for each session of the input.
+        self._totals: dict[int, list[int]] = {}
+        self._told: dict[int, int] = {}
+        self._busy_secs = 0.0
+        self._busy_since: float | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._totals)
+
+    def finished(self, task: int, rows: int, nbytes: int) -> None:
+        """A frame for `task` is executed."""
+        total = self._totals.setdefault(task, [0, 0])
+        total[0] += rows
+        total[1] += nbytes
+
+    def busy(self) -> None:
+        """From here on the instance has something to do, or cannot go on because of others."""
+        if self._busy_since is None:
+            self._busy_since = self._clock()
+
+    def idle(self) -> None:
+        """From here on it only waits for input."""
+        if self._busy_since is not None:
+            self._busy_secs += self._clock() - self._busy_since
+            self._busy_since = None
+
+    def news(self, seq: int) -> Iterator[Credit]:
+        """What was not told yet, behind data message number `seq`.
+
+        A driver serves control while it sends one of them: the session may be over by then, and
+        with it all that is left.
+        """
+        totals, told = self._totals, self._told
+        secs = self._busy_secs
+        if self._busy_since is not None:
+            secs += self._clock() - self._busy_since
+        for task, (rows, nbytes) in tuple(totals.items()):
+            if told.get(task) != nbytes and self._totals is totals:
+                told[task] = nbytes
+                yield Credit(task, rows, nbytes, seq, int(secs * 1e6))
+
+    @property
+    def untold(self) -> bool:
+        """Whether there is any news."""
+        told = self._told
+        return any(told.get(task) != nbytes for task, (_, nbytes) in self._totals.items())
+
+    def untell(self) -> None:
+        """What was told may not have been heard."""
+        self._told.clear()
+
+    def drop(self) -> None:
+        """The session of the input is over, and what it is owed with it."""
+        self._totals = {}
+        self._told = {}
+        self._busy_secs = 0.0
+        self._busy_since = None
