@@ -32,7 +32,7 @@ from .batch_task import task_class
 from .calls import Calls
 from .chain import Chain
 from .intake import Intake, Marker
-from .links import BEAT_SECS, instance_peer, read_control
+from .links import instance_peer, read_control
 from .outflow import Outflow
 from .port import Port, Watch
 from .reports import Reports
@@ -87,7 +87,6 @@ class InstanceCore:
             plan, self._tasks, settings, port, rng, hello, acks, self._halt, self._chain
         )
         self._waves = Waves(self._tasks, self._out, self._timers, self._calls, port, self._watch)
-        self._beat_at = port.clock() + BEAT_SECS
         for task in tasks:
             kind = plan.topology.components[plan.task_to_component[task]].kind
             self._tasks[task] = task_class(kind, components[task])(
@@ -319,9 +318,7 @@ class InstanceCore:
 
     def tick(self, now: float) -> None:
         """Do what other threads asked for and what is due by now; call it between two slices."""
-        if now >= self._beat_at:  # the link's other end notices losses by it
-            self._beat_at = now + BEAT_SECS
-            self._out.beat()
+        self._out.beat(now)
         self._spouts.tell_lost()
         if self._calls:
             self._calls.run()
@@ -334,7 +331,8 @@ class InstanceCore:
 
         Timeouts of messages are left out: they may be late by as long as a driver sleeps.
         """
-        return self._timers.next(not self.paused, self._metering)
+        found = (self._timers.next(not self.paused, self._metering), self._out.next_beat())
+        return min((at for at in found if at is not None), default=None)
 
     @property
     def _metering(self) -> bool:

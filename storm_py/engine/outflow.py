@@ -21,7 +21,7 @@ from .acking import Acks
 from .allowances import Allowances
 from .chain import Chain
 from .framing import data_frames
-from .links import OutboundLink
+from .links import Beats, OutboundLink
 from .port import Port
 from .settings import Settings
 from .tasks import RunningTask
@@ -54,6 +54,7 @@ class Outflow:
         self._rng = rng
         self._hello = hello
         self._acks = acks
+        self._beats = Beats()
         self._link: OutboundLink | None = None
         self._outbox: list[bytes] = []
         #: Rows and bytes that are finished, by task; a new dict for each session of the input.
@@ -82,7 +83,7 @@ class Outflow:
 
     def connect(self) -> None:
         """There is a (new) peer: begin a session."""
-        self._link = OutboundLink("stmgr", self._rng, self._hello)
+        self._link = OutboundLink("stmgr", self._rng, self._hello, self._beats)
 
     def greet(self) -> None:
         """Say who we are, if there is anybody to hear it; that opens the session."""
@@ -147,10 +148,15 @@ class Outflow:
         else:
             self._transmit(self._frame(batch, task))
 
-    def beat(self) -> None:
-        """Let the peer notice what it has not received."""
-        if self.open:
-            self._transmit([])
+    def beat(self, now: float) -> None:
+        """Let the peer notice what it has not received, if it is time for that."""
+        link = self._link
+        if self._beats.due(now) and link is not None and link.open:
+            self._port.send(True, link.beat())
+
+    def next_beat(self) -> float | None:
+        """When the next one is due, None while there is no open link."""
+        return self._beats.next(self._port.clock()) if self.open else None
 
     def markers(self, task: RunningTask) -> None:
         """Send the END wave of `task` behind all that is open."""

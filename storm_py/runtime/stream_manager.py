@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import os
 import random
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import zmq
 
-from storm_py.engine.links import BEAT_SECS, Send
+from storm_py.engine.links import Send
 from storm_py.engine.settings import limits, max_timeout_secs
 from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.errors import ProtocolError
@@ -32,10 +33,9 @@ _LOG = logging.getLogger("storm_py.stream_manager")
 
 #: Seconds between two looks at control while data keeps coming.
 _LOOK_SECS = 0.001
-_IDLE_MS = 1000
-#: While a socket was full: how soon it is tried again.
-_RETRY_MS = 20
-#: Seconds between two reports of queue lengths to the worker.
+#: Seconds after which a socket that was full is tried again.
+_RETRY_SECS = 0.02
+#: Seconds between two reports of queue lengths to the worker, at least.
 _REPORT_SECS = 0.25
 #: Data messages in a row before the clock is read again.
 _BURST = 16
@@ -64,6 +64,9 @@ class StreamManager:
         self._channel = ChannelClient(self._context, address, f"sm.{incarnation}")
         self._incarnation = incarnation
         self._reported: list[int] = []
+        self._reported_frames = 0
+        #: whether queues may have changed since the last report, without a frame that came
+        self._unreported = False
         self._stopped = False
         self._control, self._poller = zmq.Poller(), zmq.Poller()
         for socket in (self._inlet.control, self._channel.socket):
@@ -79,14 +82,19 @@ class StreamManager:
         receive, clock = self._inlet.data.recv, time.monotonic
         look_at = report_at = 0.0
         rotate_at = clock() + self._timeout_secs
-        beat_at = clock() + BEAT_SECS
         while not self._stopped:
             now = clock()
             try:
                 for _ in range(_BURST):
                     self._route(receive(zmq.NOBLOCK), now)
             except zmq.Again:
-                self._poller.poll(_RETRY_MS if self._waiting else _IDLE_MS)
+                now = clock()
+                until = min(rotate_at, self._core.next_beat(now))
+                if self._waiting:
+                    until = min(until, now + _RETRY_SECS)
+                if self._has_news:
+                    until = min(until, report_at)
+                self._poller.poll(math.ceil(max(0.0, until - now) * 1000))
                 look_at = 0.0
             now = clock()
             if now >= look_at:
@@ -95,10 +103,8 @@ class StreamManager:
                 if now >= rotate_at:
                     self._core.rotate()
                     rotate_at = now + self._timeout_secs
-                if now >= beat_at:
-                    self._transmit(self._core.beat())
-                    beat_at = now + BEAT_SECS
-                if now >= report_at:
+                self._transmit(self._core.beat(now))
+                if now >= report_at and self._has_news:
                     self._report()
                     report_at = now + _REPORT_SECS
         self._report()  # what is left in the queues is the last that is said about them
@@ -190,6 +196,7 @@ class StreamManager:
                 message = receive(zmq.NOBLOCK)
             except zmq.Again:
                 return
+            self._unreported = True
             try:
                 self._transmit(self._core.on_control(message, now))
             except ProtocolError as error:
@@ -216,12 +223,22 @@ class StreamManager:
             self._waiting.pop(peer, None)
             self._waiting_bytes.pop(peer, None)
             self._transmit(self._core.disconnect(peer, gone))
+            self._unreported = True
+
+    @property
+    def _has_news(self) -> bool:
+        return self._unreported or self._core.frames != self._reported_frames
 
     def _report(self) -> None:
+        """Tell the worker how long the queues are; also that there was traffic, if they are equal.
+
+        It looks at the instances' pages rarely while it is told nothing.
+        """
         queues = self._core.statistics().queues
         rows = [q.backlog_rows + q.outstanding_rows for q in queues.values()]
-        if rows != self._reported:
-            self._reported = rows
+        frames, self._unreported = self._core.frames, False
+        if rows != self._reported or frames != self._reported_frames:
+            self._reported, self._reported_frames = rows, frames
             self._channel.send(control.encode(control.QueueStats(list(queues), rows)))
 
 
