@@ -40,7 +40,8 @@ _LOG = logging.getLogger("storm_py.instance")
 
 #: Seconds between two looks at the control sockets while there is work.
 _LOOK_SECS = 0.001
-#: Longest sleep of an instance that has nothing to do; whatever is for it wakes it earlier.
+#: Longest sleep of spouts that may not emit or wait on a descriptor, as pending messages time out
+#: meanwhile, and of a send between two looks at control. A bolt sleeps until something is for it.
 _IDLE_SECS = 1.0
 #: Messages with results of acking that a spout takes between two bursts.
 _ACK_BURST = 64
@@ -84,6 +85,7 @@ class Instance(Watch):
         self._wakeup, self._wakeup_write = os.pipe()
         for fd in (self._wakeup, self._wakeup_write):
             os.set_blocking(fd, False)
+        records.wake_by(self.wake)
         self._stopped = False
         self._ready = False
         conf = plan.conf
@@ -238,7 +240,7 @@ class Instance(Watch):
         core = self._core
         if core.paused:
             core.flush()
-            self._sleep(self._poller, _IDLE_SECS)
+            self._sleep(self._poller)
         elif core.has_work:
             core.work()
         else:
@@ -246,7 +248,7 @@ class Instance(Watch):
                 message = self._inlet.data.recv(zmq.NOBLOCK)
             except zmq.Again:
                 core.flush()
-                self._sleep(self._poller_with_data, _IDLE_SECS)
+                self._sleep(self._poller_with_data)
             else:
                 core.on_data(message)
                 core.work()
@@ -260,21 +262,25 @@ class Instance(Watch):
         except zmq.Again:
             pass
         if core.spin():
-            self._idling.emitted()
-            return
-        wait = self._idling.next() if core.spouting else _IDLE_SECS
-        if wait is None:
-            self._sleep(self._poller_with_fds, _IDLE_SECS)
+            self._idling.reset()
+        elif not core.spouting:
+            self._idling.reset()
+            self._sleep(self._poller_with_data, _IDLE_SECS)
         else:
-            self._sleep(self._poller_with_data, wait)
+            wait = self._idling.next(time.monotonic())
+            if wait is None:
+                self._sleep(self._poller_with_fds, _IDLE_SECS)
+            else:
+                self._sleep(self._poller_with_data, wait)
 
-    def _sleep(self, poller: zmq.Poller, secs: float) -> None:
+    def _sleep(self, poller: zmq.Poller, secs: float = math.inf) -> None:
         """Wait for a message on the poller's sockets, and look at control."""
         self._write_page()
         timeout = self._core.next_timeout()
         if timeout is not None:
             secs = max(0.0, min(secs, timeout - time.monotonic()))
-        ready = [source for source, _ in poller.poll(math.ceil(secs * 1000))]
+        patience = None if secs == math.inf else math.ceil(secs * 1000)
+        ready = [source for source, _ in poller.poll(patience)]
         if self._wakeup in ready:
             self._drain_wakeup()
         self._idling.woken(ready)
