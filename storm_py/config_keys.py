@@ -269,12 +269,14 @@ _ALL_KEYS: Final = (
     ),
     Key(
         "storm_py.spout.wait.ms",
-        50,
+        1000,
         number(1, 60_000),
         "milliseconds",
-        "Longest wait between calls of next_tuple that emit nothing; waits start at 1 ms and grow, "
-        "and the first tuple ends them. A spout that has a file descriptor to wait on, see its "
-        "method wait_fd, does not wait longer than that is quiet.",
+        "Longest wait between calls of next_tuple that emit nothing. Waits start at 1 ms and "
+        "double up to 50 ms; then each is a twentieth of the silence so far. So the first tuple "
+        "behind a silence may be late by that, and by this limit at most: by a second behind 20 s "
+        "or more. That tuple ends the waits. A spout that has a file descriptor to wait on, see "
+        "its method wait_fd, does not wait longer than that is quiet.",
         "1 ms, the sleep of Storm's progressive wait strategy; backing off spares an idle machine",
     ),
     Key(

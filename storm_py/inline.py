@@ -31,6 +31,8 @@ __all__ = ["InlineRun"]
 
 _SNAPSHOT_SECS: Final = 0.25
 _SHORTEST_WAIT_SECS: Final = 0.001
+#: Behind each wait come signals, ticks and the time to live as well.
+_LONGEST_WAIT_SECS: Final = 0.05
 
 
 class _Signals:
@@ -75,7 +77,8 @@ class InlineRun:
         """Get ready; `conf` is the whole configuration, checked, with `apply_limits` applied."""
         self._topology_id = topology_id
         self._observer = observer
-        self._spout_wait_secs: float = conf[Config.STORM_PY_SPOUT_WAIT_MS] / 1000
+        spout_wait_secs: float = conf[Config.STORM_PY_SPOUT_WAIT_MS] / 1000
+        self._longest_wait_secs = min(spout_wait_secs, _LONGEST_WAIT_SECS)
         self._drain_secs: float = conf[Config.STORM_PY_DRAIN_TIMEOUT_SECS]
         self._woken = threading.Event()
         self._watch = InlineWatch(
@@ -174,7 +177,7 @@ class InlineRun:
             else:  # only spouts that have nothing to say: let the machine be
                 self._woken.wait(wait_secs)
                 self._woken.clear()
-                wait_secs = min(2 * wait_secs, self._spout_wait_secs)
+                wait_secs = min(2 * wait_secs, self._longest_wait_secs)
 
     def _drain(self) -> None:
         """End every spout where it is and let the rest follow."""

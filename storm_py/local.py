@@ -8,11 +8,12 @@ command; `storm_py.cli.local` is the command.
 
 from __future__ import annotations
 
-import io
+import math
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -26,23 +27,25 @@ from storm_py.api.spec import StormTopology
 from storm_py.components import pack
 from storm_py.config import Config
 from storm_py.constants import SYSTEM_TASK_ID
-from storm_py.core.plan import PhysicalPlan, make_plan
+from storm_py.core.plan import make_plan
 from storm_py.engine import run_core as core
+from storm_py.engine.looks import Looks
 from storm_py.engine.settings import codec_of
 from storm_py.engine.system import system_topology, users_part
 from storm_py.engine.worker_core import STILLBORN
 from storm_py.run import ComponentFigures, Observer, RunResult, Snapshot
 from storm_py.runtime.folder import RunFolder, UserCode
 from storm_py.runtime.logs import last_words
-from storm_py.runtime.process import describe_exit
-from storm_py.runtime.worker import log_files
+from storm_py.runtime.process import describe_exit, drain_pipe
+from storm_py.runtime.tails import OutputTails
 from storm_py.transport.zeromq import ChannelServer, Context
 from storm_py.wire import control
 
 _SNAPSHOT_SECS = 0.25
-#: Milliseconds between two looks at the clock while nothing happens.
-_QUIET_MS = 250
-_BUSY_MS = 50
+#: The longest between two snapshots, and two looks at what user code has printed, in a quiet run.
+QUIET_SECS = 4.0
+#: Seconds between two looks at the clock while it does not just run.
+_BUSY_SECS = 0.05
 #: Seconds that workers have to leave after the last report, before they are killed.
 _LEAVE_SECS = 5.0
 
@@ -52,6 +55,7 @@ class LocalRun:
 
     `conf` is the whole configuration, defaults included; `sys_path` and `module` say where the
     user's classes are found. `log_dir` keeps the logs; without it they go with the run folder.
+    While nothing happens snapshots come ever more rarely, after `quiet_secs` at most.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class LocalRun:
         workers: int,
         log_dir: Path | None,
         observer: Observer,
+        quiet_secs: float = QUIET_SECS,
     ) -> None:
         topology = system_topology(topology, conf)
         codec_of(conf)  # a serializer that is not found is an error before anything starts
@@ -83,17 +88,30 @@ class LocalRun:
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._deadline: float | None = None
         self._turns: deque[bool] = deque()
+        self._looks = Looks(_SNAPSHOT_SECS, quiet_secs)
+        #: the pipe's end that ends the sleep of the loop, while there is one
+        self._wakeup_write: int | None = None
+        self._wakeup_lock = threading.Lock()
 
     def activate(self) -> None:
         """Let the spouts go on; from any thread, also before `run`."""
-        self._turns.append(True)
+        self._turn(True)
 
     def deactivate(self) -> None:
         """Let the spouts pause until `activate`, those of processes that start later too.
 
         What they have emitted is processed, and they hear of it. From any thread.
         """
-        self._turns.append(False)
+        self._turn(False)
+
+    def _turn(self, active: bool) -> None:
+        self._turns.append(active)
+        with self._wakeup_lock:
+            if self._wakeup_write is not None:
+                try:
+                    os.write(self._wakeup_write, b"!")
+                except BlockingIOError:
+                    pass  # full of wake-ups: one is enough
 
     def run(self, ttl_secs: float | None) -> RunResult:
         """Run until the input ends, `ttl_secs` after activation, or a signal.
@@ -111,6 +129,7 @@ class LocalRun:
         handled = (signal.SIGINT, signal.SIGTERM)
         old = {number: signal.signal(number, self._on_signal) for number in handled}
         old[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._wakeup_write = wakeup_write
         try:
             folder = RunFolder.create()
             try:
@@ -122,6 +141,8 @@ class LocalRun:
             for number, handler in old.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(old_fd)
+            with self._wakeup_lock:
+                self._wakeup_write = None
             os.close(wakeup)
             os.close(wakeup_write)
 
@@ -134,11 +155,10 @@ class LocalRun:
         self._logs = self._log_dir or folder.path / "logs"
         context: Context = zmq.Context()
         self._channel = ChannelServer(context, folder.parent_address)
-        tails = OutputTails(self._logs, self._plan, self._observer)
+        tails = OutputTails(self._logs, self._plan, self._observer.output)
         poller = zmq.Poller()
         poller.register(self._channel.socket, zmq.POLLIN)
         poller.register(wakeup, zmq.POLLIN)
-        snapshot_at = 0.0
         try:
             cycle = self._plan.cyclic_components()
             if cycle:
@@ -148,9 +168,8 @@ class LocalRun:
                 )
             self._perform(self._core.start(time.monotonic()))
             while self._core.phase != "done" and not self._forced:
-                # While it runs quietly only what wakes it matters: signals, deaths, messages.
-                quiet = self._core.phase == "running" and self._deadline is None
-                poller.poll(_QUIET_MS if quiet else _BUSY_MS)
+                if poller.poll(math.ceil(self._patience_secs(time.monotonic()) * 1000)):
+                    self._looks.news()
                 drain_pipe(wakeup)
                 self._take_messages()
                 self._reap()
@@ -159,10 +178,10 @@ class LocalRun:
                 while self._turns:
                     self._perform(self._core.activate(self._turns.popleft()))
                 self._heed(now)
-                if now >= snapshot_at:
-                    tails.read()
+                if now >= self._looks.at:
+                    printed = tails.read()
                     self._observer.snapshot(self._snapshot())
-                    snapshot_at = now + _SNAPSHOT_SECS
+                    self._looks.looked(now, printed)
             self._kill()
             self._take_messages()
             tails.read(last=True)
@@ -174,6 +193,20 @@ class LocalRun:
 
     # ---- signals and time ----------------------------------------------------------------------
 
+    def _patience_secs(self, now: float) -> float:
+        """How long to sleep unless something wakes it: a signal, a death, a message, a turn."""
+        if self._core.phase != "running" or self._deadline is not None or self._activated is None:
+            return _BUSY_SECS
+        due = [self._looks.at, self._core.next_timeout(), self._ttl_at]
+        return max(0.0, min(at for at in due if at is not None) - now)
+
+    @property
+    def _ttl_at(self) -> float | None:
+        """When the time to live is over; None for never, and before the spouts were activated."""
+        if self._ttl_secs is None or self._activated is None:
+            return None
+        return self._activated + self._ttl_secs
+
     def _heed(self, now: float) -> None:
         """Signals, the time to live, and the limits of patience."""
         phase = self._core.phase
@@ -183,11 +216,7 @@ class LocalRun:
             self._interrupted = self._forced = True
             self._observer.event("stopping at once")
             return
-        over = (
-            self._ttl_secs is not None
-            and self._activated is not None
-            and now - self._activated >= self._ttl_secs
-        )
+        over = self._ttl_at is not None and now >= self._ttl_at
         if (self._signals or over) and phase in ("starting", "running"):
             self._interrupted = bool(self._signals)
             self._signals_to_force = self._signals + 1
@@ -338,50 +367,3 @@ class LocalRun:
             tuple(lost),
             None if self._log_dir is None else str(self._log_dir),
         )
-
-
-def drain_pipe(fd: int) -> None:
-    """Empty a wake-up pipe."""
-    try:
-        while os.read(fd, 4096):
-            pass
-    except BlockingIOError:
-        return
-
-
-class OutputTails:
-    """Hands on what instances print, line by line, from the files their output goes to."""
-
-    def __init__(self, logs: Path, plan: PhysicalPlan, observer: Observer) -> None:
-        self._observer = observer
-        self._paths = {plan.label(id_): log_files(logs, plan, id_)[0] for id_ in plan.instances}
-        # A folder given with --log-dir may hold the output of an earlier run.
-        self._offsets = {
-            source: path.stat().st_size if path.exists() else 0
-            for source, path in self._paths.items()
-        }
-        self._partial: dict[str, bytes] = {}
-        self._files: dict[str, io.BufferedReader] = {}
-
-    def read(self, last: bool = False) -> None:
-        """Hand on every whole line written since the last call; with `last` the rest as well."""
-        for source, path in self._paths.items():
-            file = self._files.get(source)
-            if file is None:
-                if not path.exists():
-                    continue
-                file = self._files[source] = path.open("rb")
-                file.seek(self._offsets[source])
-            data = file.read()
-            if data:
-                *lines, rest = (self._partial.get(source, b"") + data).split(b"\n")
-                self._partial[source] = rest
-                for line in lines:
-                    self._observer.output(source, line.decode("utf-8", "replace"))
-            if last and self._partial.get(source):
-                self._observer.output(source, self._partial.pop(source).decode("utf-8", "replace"))
-
-    def close(self) -> None:
-        """Close the files."""
-        for file in self._files.values():
-            file.close()

@@ -99,7 +99,7 @@ class Observer(Protocol):
     """Who is told what happens during a run; called on the thread of the run, must not block."""
 
     def snapshot(self, snapshot: Snapshot) -> None:
-        """Fresh figures, a few times a second."""
+        """Fresh figures, a few times a second while something happens."""
 
     def error(self, error: ErrorReport) -> None:
         """User code raised, or a component could not start."""

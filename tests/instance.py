@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
+from unittest.mock import patch
 
 from storm_py import BaseBasicBolt, BaseRichBolt, BaseRichSpout, Tuple
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.instance_core import InstanceCore
+from storm_py.engine.links import Beats
 from storm_py.wire.control import Control, Pressure, Welcome
 from tests.builders import (
     Data,
@@ -165,10 +168,10 @@ class Instance:
         self.recorder.take()
         return self
 
-    def may_send(self) -> None:
+    def may_send(self, session: int = 11) -> None:
         """The stream manager lifts the limits that a session begins with."""
         for task in self._downstream:
-            self.hears(11, Pressure(task, False, 256))
+            self.hears(session, Pressure(task, False, 256))
 
     def _does(self, call: Callable[[], object], beats: bool = False) -> list[Data | Said]:
         """What it sends, without the empty messages if these are not the matter."""
@@ -209,6 +212,13 @@ class Instance:
     def done(self) -> list[tuple[object, ...]]:
         """What the components did since the last call."""
         return list(self.recorder.take())
+
+    @property
+    def due(self) -> float | None:
+        """When the core wants a tick, None for never; that of a beat is not the matter."""
+        with patch.object(Beats, "next", return_value=inf):
+            due = self.core.next_timeout()
+        return None if due == inf else due
 
     @property
     def only(self) -> Any:

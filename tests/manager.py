@@ -59,8 +59,8 @@ class Manager:
     def egress(self, peer: str, congested: bool) -> list[Sent]:
         return self._checked(self.core.egress(peer, congested))
 
-    def beats(self) -> list[Sent]:
-        return self._checked(self.core.beat())
+    def beats(self, now: float) -> list[Sent]:
+        return self._checked(self.core.beat(now))
 
     def link(self, peer: str, theirs: int, ours: int) -> list[Sent]:
         """Open the link both ways: their session, ours; what the last step brought."""

@@ -90,8 +90,12 @@ class Run:
         return self._checked(self.core.stream_manager_down(record))
 
     def tick(self, now: float) -> list[Action]:
+        """A tick, which does something if one was asked for by now, and only then."""
         self.now = now
-        return self._checked(self.core.tick(now))
+        due = self.core.next_timeout()
+        actions = self._checked(self.core.tick(now))
+        assert bool(actions) == (due is not None and now >= due)
+        return actions
 
 
 def running(plan: PhysicalPlan = PLAN) -> Run:

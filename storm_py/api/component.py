@@ -71,7 +71,8 @@ class BaseRichSpout(BaseComponent):
         """Emit the next tuple or tuples, or none; return soon, because ack and fail wait for it.
 
         Called again and again while the spout is active and allowed to emit. When a call emits
-        nothing the next one comes after a short wait that grows up to ``storm_py.spout.wait.ms``.
+        nothing the next one comes after a short wait that grows with the silence, up to
+        ``storm_py.spout.wait.ms``; a spout that cannot wait so long offers ``wait_fd``.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define next_tuple(self)")
 

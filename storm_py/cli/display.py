@@ -33,7 +33,7 @@ __all__ = ["Display", "LiveDisplay", "PlainDisplay", "choose"]
 
 #: Time over which the live rate is averaged.
 RATE_SECS: Final = 2.0
-#: Time between two lines of figures where there is no terminal.
+#: Time between two lines of figures where there is no terminal, at least.
 LINE_SECS: Final = 5.0
 #: Width of a summary where no terminal sets one: nothing is cut off.
 _PLAIN_COLUMNS: Final = 250
@@ -89,6 +89,9 @@ class Display:
     Used as a context manager around the run; `finish` comes after it.
     """
 
+    #: Time after which it wants fresh figures although nothing happens.
+    quiet_secs: float = 4.0
+
     def __init__(self, console: Console, out: TextIO) -> None:
         """Show on `console`, which is stderr; what user code prints goes to `out`."""
         self._console = console
@@ -111,7 +114,7 @@ class Display:
         """End what moves on the screen; nothing to do without a live table."""
 
     def snapshot(self, snapshot: Snapshot) -> None:
-        """Fresh figures, a few times a second."""
+        """Fresh figures, a few times a second while something happens."""
         self._flush()
 
     def error(self, error: ErrorReport) -> None:
@@ -214,6 +217,8 @@ class PlainDisplay(Display):
 
 class LiveDisplay(Display):
     """A table that stays at the bottom of the terminal while everything else scrolls above it."""
+
+    quiet_secs = 1.0  # it shows a clock
 
     def __init__(self, console: Console, out: TextIO) -> None:
         super().__init__(console, out)

@@ -199,6 +199,7 @@ def _run_processes(
             workers=workers,
             log_dir=folder,
             observer=display,
+            quiet_secs=display.quiet_secs,
         ).run(ttl)
 
 

@@ -58,6 +58,11 @@ class Answers:
                     words.update(dict.fromkeys(roots, column))
         return found_now
 
+    def send(self, results: Results) -> list[Send]:
+        """The same, as messages that leave at once."""
+        told = self.tell(results)
+        return [(True, peer, self._links[peer].data(frame)) for peer, frame in told]
+
     def fail_pending(self, tasks: Iterable[int]) -> list[Send]:
         """Have these spout tasks fail all that is pending, now or with the next session."""
         sends: list[Send] = []
@@ -80,8 +85,7 @@ class Answers:
                 columns: tuple[list[int], list[int], list[int]] = ([], [], [])
                 for root, column in period.pop(task).items():
                     columns[column].append(root)
-                frames = self.tell({task: AckResults(*columns)})
-                sends += [(True, peer, self._links[peer].data(frame)) for _, frame in frames]
+                sends += self.send({task: AckResults(*columns)})
         return sends
 
     def gone(self, peer: str) -> None:

@@ -25,14 +25,14 @@ from storm_py.core.plan import NO_CUSTOM, CustomGroupings, PhysicalPlan
 from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
 from storm_py.wire import control, frames
-from storm_py.wire.acks import AckResults, decode_acks
+from storm_py.wire.acks import decode_results
 
 from .acking import Acks
 from .batch_task import task_class
 from .calls import Calls
 from .chain import Chain
 from .intake import Intake, Marker
-from .links import BEAT_SECS, instance_peer, read_control
+from .links import instance_peer, read_control
 from .outflow import Outflow
 from .port import Port, Watch
 from .reports import Reports
@@ -87,7 +87,6 @@ class InstanceCore:
             plan, self._tasks, settings, port, rng, hello, acks, self._halt, self._chain
         )
         self._waves = Waves(self._tasks, self._out, self._timers, self._calls, port, self._watch)
-        self._beat_at = port.clock() + BEAT_SECS
         for task in tasks:
             kind = plan.topology.components[plan.task_to_component[task]].kind
             self._tasks[task] = task_class(kind, components[task])(
@@ -231,9 +230,7 @@ class InstanceCore:
         self._in.take(task, message, frame)
 
     def _on_acks(self, spout: SpoutTask, message: bytes, frame: frames.Frame) -> None:
-        results = decode_acks(message, frame)
-        if not isinstance(results, AckResults):
-            raise ProtocolError(f"ACK frame for task {frame.dest} holds records, expected results")
+        results = decode_results(message, frame)
         self._watch.entered("ack or fail", spout.task)
         spout.answered(results)
         self._waves.end(spout)
@@ -334,9 +331,7 @@ class InstanceCore:
 
     def tick(self, now: float) -> None:
         """Do what other threads asked for and what is due by now; call it between two slices."""
-        if now >= self._beat_at:  # the link's other end notices losses by it
-            self._beat_at = now + BEAT_SECS
-            self._out.beat()
+        self._out.beat(now)
         self._spouts.tell_lost()
         if self._calls:
             self._calls.run()
@@ -352,7 +347,11 @@ class InstanceCore:
 
         Timeouts of messages are left out: they may be late by as long as a driver sleeps.
         """
-        due = (self._timers.next(not self.paused, self._metering), self._out.lingers_until)
+        due = (
+            self._timers.next(not self.paused, self._metering),
+            self._out.next_beat(),
+            self._out.lingers_until,
+        )
         return min((at for at in due if at is not None), default=None)
 
     @property

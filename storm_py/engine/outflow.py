@@ -23,7 +23,7 @@ from .allowances import Allowances
 from .chain import Chain
 from .credits import Credits
 from .framing import data_frames
-from .links import OutboundLink
+from .links import Beats, OutboundLink
 from .port import Port
 from .settings import Settings
 from .tasks import RunningTask
@@ -61,6 +61,7 @@ class Outflow:
         #: for how long small frames are held back
         self.linger_secs = 0.0
         self._acks = acks
+        self._beats = Beats()
         self._link: OutboundLink | None = None
         self._outbox: list[bytes] = []
         #: What is finished is credited behind the next flush.
@@ -90,7 +91,7 @@ class Outflow:
 
     def connect(self) -> None:
         """There is a (new) peer: begin a session."""
-        self._link = OutboundLink("stmgr", self._rng, self._hello)
+        self._link = OutboundLink("stmgr", self._rng, self._hello, self._beats)
 
     def greet(self) -> None:
         """Say who we are, if there is anybody to hear it; that opens the session."""
@@ -155,10 +156,15 @@ class Outflow:
         else:
             self._transmit(self._frame(batch, task))
 
-    def beat(self) -> None:
-        """Let the peer notice what it has not received."""
-        if self.open:
-            self._transmit([])
+    def beat(self, now: float) -> None:
+        """Let the peer notice what it has not received, if it is time for that."""
+        link = self._link
+        if self._beats.due(now) and link is not None and link.open:
+            self._port.send(True, link.beat())
+
+    def next_beat(self) -> float | None:
+        """When the next one is due, None while there is no open link."""
+        return self._beats.next(self._port.clock()) if self.open else None
 
     def markers(self, task: RunningTask) -> None:
         """Send the END wave of `task` behind all that is open."""

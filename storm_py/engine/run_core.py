@@ -339,9 +339,16 @@ class RunCore:
             for worker, state in self._workers.items()
             if state.restart_at is not None and now >= state.restart_at
         ]
-        if self._waiting_for_wave and now - self._wave_at >= self._wave_secs:
+        if self._waiting_for_wave and now >= self._wave_at + self._wave_secs:
             actions += self._new_wave(now, min(2 * self._wave_secs, MAX_REWAVE_SECS))
         return actions
+
+    def next_timeout(self) -> float | None:
+        """When `tick` should be called next, None for never."""
+        found = [w.restart_at for w in self._workers.values() if w.restart_at is not None]
+        if self._waiting_for_wave:
+            found.append(self._wave_at + self._wave_secs)
+        return min(found, default=None)
 
     def _new_wave(self, now: float, wait_secs: float) -> list[Action]:
         """Start a wave that is given so long to come through."""

@@ -19,11 +19,11 @@ from storm_py.core.pressure import Limits, TaskQueue
 from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
 from storm_py.wire import control, frames
-from storm_py.wire.acks import AckRecords, decode_acks, encode_acks
+from storm_py.wire.acks import decode_records, encode_acks
 
 from .announcements import Announcements
 from .answers import Answers
-from .links import OutboundLink, Send, instance_peer, read_control, stream_manager_peer
+from .links import Beats, OutboundLink, Send, instance_peer, read_control, stream_manager_peer
 from .parcels import Parcels
 from .sessions import Sessions, Verdict
 from .statistics import StreamManagerStatistics
@@ -42,8 +42,8 @@ class StreamManagerCore:
         )
         self._sessions = Sessions(plan.topology_id, plan.version)
         self._links: dict[str, OutboundLink] = {}
-        #: the driver sends what is due of them
         self.parcels = Parcels(self._links)
+        self._beats = Beats()
         self._inbound: dict[str, int] = {}
         #: per session, credits whose data has not arrived yet
         self._early: dict[int, list[control.Credit]] = {}
@@ -78,7 +78,7 @@ class StreamManagerCore:
         if not self._is_known(peer):
             raise ProtocolError(f"{peer} is no peer of this stream manager")
         sends = self._close(peer)
-        link = OutboundLink(peer, self._rng, self._me)
+        link = OutboundLink(peer, self._rng, self._me, self._beats)
         self._links[peer] = link
         return sends + self._greet(peer, link)
 
@@ -219,7 +219,8 @@ class StreamManagerCore:
             self._frames += 1
             dest = frame.dest
             if frame.kind == frames.FrameKind.ACK and dest in self._queues:
-                for spout, data in self._answers.tell(self._trees.track(_records(message, frame))):
+                results = self._trees.track(decode_records(message, frame))
+                for spout, data in self._answers.tell(results):
                     self.parcels.ship(spout, self._links[spout], data, sends, now)
                 continue
             peer = self._route.get(dest)
@@ -258,9 +259,8 @@ class StreamManagerCore:
         if hello is None:
             return []
         self._inbound_ended(hello.peer)
-        link = self._links.get(hello.peer)
         sends = self._fail_unknown(hello.peer)
-        if link is not None:
+        if link := self._links.get(hello.peer):
             sends.append((False, hello.peer, link.control(control.LinkBroken(session))))
         return sends
 
@@ -284,20 +284,17 @@ class StreamManagerCore:
 
     def _on_early_credits(self, session: int, now: float) -> list[Send]:
         """Data has arrived in a session: credits that waited for it may count now."""
-        hello = self._sessions.peer(session)
-        sends: list[Send] = []
-        for credit in self._early.pop(session):
-            if hello is not None:
-                sends += self._on_credit(session, hello, credit, now)
-        return sends
+        hello, early = self._sessions.peer(session), self._early.pop(session)
+        if hello is None:
+            return []
+        return [send for one in early for send in self._on_credit(session, hello, one, now)]
 
     # ---- acking --------------------------------------------------------------------------------
 
     def _fail_lost(self, task: int, lost: Sequence[bytes]) -> list[Send]:
         """Frames died with the process of `task`: fail their trees, here and elsewhere."""
         results, elsewhere = self._trees.lost(lost)
-        told = self._answers.tell(results)
-        sends: list[Send] = [(True, peer, self._links[peer].data(frame)) for peer, frame in told]
+        sends = self._answers.send(results)
         for dest, records in elsewhere.items():
             data = encode_acks(0, task, dest, 0, records)
             peer = self._route[dest]
@@ -322,9 +319,14 @@ class StreamManagerCore:
             for send in self._fail_lost(task, queue.unfinished)
         ]
 
-    def beat(self) -> list[Send]:
-        """Let every peer notice what it has not received; once every `BEAT_SECS`."""
-        return [(True, peer, link.data()) for peer, link in self._links.items() if link.open]
+    def beat(self, now: float) -> list[Send]:
+        """Let every peer notice what it has not received, if it is time for that."""
+        links = self._links.items() if self._beats.due(now) else ()
+        return [(True, peer, link.beat()) for peer, link in links if link.open]
+
+    def next_beat(self, now: float) -> float:
+        """When `beat` has something to send while nothing else happens."""
+        return self._beats.next(now)
 
     def rotate(self) -> None:
         """A message timeout has passed: forget trees that nobody will finish."""
@@ -341,8 +343,7 @@ class StreamManagerCore:
         return self._announce(*self._words.hosted(peer))
 
     def _reachable(self, peer: str) -> bool:
-        link = self._links.get(peer)
-        return link is not None and link.open and peer not in self._congested
+        return self._is_open(peer) and peer not in self._congested
 
     def _is_open(self, peer: str) -> bool:
         link = self._links.get(peer)
@@ -374,6 +375,11 @@ class StreamManagerCore:
             {task: queue.statistics() for task, queue in self._queues.items()},
         )
 
+    @property
+    def frames(self) -> int:
+        """Frames routed since the start; cheaper than all `statistics`."""
+        return self._frames
+
     def linked(self, peers: Sequence[str]) -> bool:
         """Whether the links to all these peers are open."""
         return all(peer in self._links and self._links[peer].open for peer in peers)
@@ -392,11 +398,3 @@ class StreamManagerCore:
             assert hello is not None
             assert hello.peer == peer
         assert self._early.keys() <= set(self._inbound.values())
-
-
-def _records(message: bytes, frame: frames.Frame) -> AckRecords:
-    """What an ACK frame says of the trees of our spouts."""
-    records = decode_acks(message, frame)
-    if not isinstance(records, AckRecords):
-        raise ProtocolError(f"ACK frame for task {frame.dest} holds results, expected records")
-    return records

@@ -36,13 +36,14 @@ from storm_py.wire import control
 from .folder import RunFolder
 from .logs import RecordQueue, set_up_logging
 from .page import PageWriter
-from .process import run_times
+from .process import CALM_SECS, drain_pipe, run_times
 
 _LOG = logging.getLogger("storm_py.instance")
 
 #: Seconds between two looks at the control sockets while there is work.
 _LOOK_SECS = 0.001
-#: Longest sleep of an instance that has nothing to do; whatever is for it wakes it earlier.
+#: Longest sleep of spouts, as pending messages time out meanwhile, and of a send between two looks
+#: at control. A bolt sleeps until something is for it.
 _IDLE_SECS = 1.0
 #: Messages with results of acking that a spout takes between two bursts.
 _ACK_BURST = 64
@@ -86,8 +87,10 @@ class Instance(Watch):
         self._wakeup, self._wakeup_write = os.pipe()
         for fd in (self._wakeup, self._wakeup_write):
             os.set_blocking(fd, False)
+        records.wake_by(self.wake)
         self._stopped = False
         self._ready = False
+        self._look_at = self._calm_until = 0.0
         conf = plan.conf
         settings = Settings.of(conf, 6700 + spec.worker)
         self._lingering = Lingering(linger_secs(conf))
@@ -114,11 +117,11 @@ class Instance(Watch):
         self._poller, self._poller_with_data, self._poller_with_fds = (
             zmq.Poller() for _ in range(3)
         )
-        for source in (self._inlet.control, channel.socket, self._wakeup):
-            for poller in (self._poller, self._poller_with_data, self._poller_with_fds):
+        for poller in (self._poller, self._poller_with_data, self._poller_with_fds):
+            for source in (self._inlet.control, channel.socket, self._wakeup):
                 poller.register(source, zmq.POLLIN)
-        for poller in (self._poller_with_data, self._poller_with_fds):
-            poller.register(self._inlet.data, zmq.POLLIN)
+            if poller is not self._poller:
+                poller.register(self._inlet.data, zmq.POLLIN)
 
     # ---- the core's port -----------------------------------------------------------------------
 
@@ -226,16 +229,12 @@ class Instance(Watch):
         gc.collect()
         gc.freeze()
         step = self._spout_round if self._is_spout else self._bolt_round
-        look_at = 0.0
         while not self._stopped:
             step()
             now = time.monotonic()
-            if now >= look_at:
+            if now >= self._look_at:
                 self._write_page()
-                self._core.tick(now)
-                self._look()
-                self._consider_lingering(now)
-                look_at = time.monotonic() + _LOOK_SECS
+                self._attend(now)
         self._core.close()
         self._write_page()
 
@@ -243,7 +242,7 @@ class Instance(Watch):
         core = self._core
         if core.paused:
             core.idle()
-            self._sleep(self._poller, _IDLE_SECS)
+            self._sleep(self._poller)
         elif core.has_work:
             core.work()
         else:
@@ -251,7 +250,7 @@ class Instance(Watch):
                 message = self._inlet.data.recv(zmq.NOBLOCK)
             except zmq.Again:
                 core.idle()
-                self._sleep(self._poller_with_data, _IDLE_SECS)
+                self._sleep(self._poller_with_data)
             else:
                 core.on_data(message)
                 core.work()
@@ -265,40 +264,42 @@ class Instance(Watch):
         except zmq.Again:
             pass
         if core.spin():
-            self._idling.emitted()
-            return
-        wait = self._idling.next() if core.spouting else _IDLE_SECS
-        if wait is None:
-            self._sleep(self._poller_with_fds, _IDLE_SECS)
+            self._idling.reset()
+        elif not core.spouting:
+            self._idling.reset()
+            self._sleep(self._poller_with_data, _IDLE_SECS)
         else:
-            self._sleep(self._poller_with_data, wait)
+            wait = self._idling.next(time.monotonic())
+            poller = self._poller_with_fds if wait is None else self._poller_with_data
+            self._sleep(poller, _IDLE_SECS if wait is None else wait)
 
-    def _sleep(self, poller: zmq.Poller, secs: float) -> None:
-        """Wait for a message on the poller's sockets, and look at control."""
+    def _sleep(self, poller: zmq.Poller, secs: float = math.inf) -> None:
+        """Wait for a message on the poller's sockets."""
         self._write_page()
         timeout = self._core.next_timeout()
         if timeout is not None:
             secs = max(0.0, min(secs, timeout - time.monotonic()))
-        ready = [source for source, _ in poller.poll(math.ceil(secs * 1000))]
+        patience = None if secs == math.inf else math.ceil(secs * 1000)
+        ready = [source for source, _ in poller.poll(patience)]
         if self._wakeup in ready:
-            self._drain_wakeup()
+            drain_pipe(self._wakeup)
         self._idling.woken(ready)
         now = time.monotonic()
+        calm = ready in ([], [self._inlet.data]) and now < self._calm_until
+        if calm and (timeout is None or now < timeout):
+            self._look_at = now + _LOOK_SECS  # data comes before a look at what is not there
+        else:
+            self._attend(now)
+
+    def _attend(self, now: float) -> None:
+        """Do what is due, and look at control."""
         self._core.tick(now)
         self._look()
-        self._consider_lingering(now)
-
-    def _consider_lingering(self, now: float) -> None:
         if self._lingering.due(now):
             self._lingering.look(now, *run_times())
             self._core.linger(self._lingering.secs)
-
-    def _drain_wakeup(self) -> None:
-        try:
-            while os.read(self._wakeup, 4096):
-                pass
-        except BlockingIOError:
-            pass
+        now = time.monotonic()
+        self._look_at, self._calm_until = now + _LOOK_SECS, now + CALM_SECS
 
     def _look(self) -> None:
         """Serve control: the link's, then the worker's."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 from storm_py.wire.control import LogRecord
@@ -21,13 +22,22 @@ _LAST_CHARS = 2000
 
 
 class RecordQueue(logging.Handler):
-    """Holds warnings until the loop takes them; any thread may log."""
+    """Holds warnings until the loop takes them; any thread may log, also before there is a loop."""
 
     def __init__(self, source: str) -> None:
         super().__init__(logging.WARNING)
         self.source = source
         self._queue: deque[LogRecord] = deque()
         self._dropped = 0
+        self._wake: Callable[[], None] = lambda: None
+        self._woken = False
+
+    def wake_by(self, wake: Callable[[], None]) -> None:
+        """From now on call `wake` when there is something to take, on the thread that logs it."""
+        self._wake = wake
+        self._woken = bool(self._queue)
+        if self._woken:
+            wake()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Queue a record for the terminal; those of storm-py itself travel as error reports."""
@@ -38,9 +48,14 @@ class RecordQueue(logging.Handler):
             return
         text = record.getMessage()[:_TEXT_CHARS]
         self._queue.append(LogRecord(record.levelno, self.source, text))
+        if not self._woken:  # one wake-up serves all records until they are taken
+            self._woken = True
+            self._wake()
 
     def take(self) -> list[LogRecord]:
         """What was queued since the last call."""
+        # Before looking: whoever logs from here on wakes the loop again.
+        self._woken = False
         if not self._queue:
             return []
         taken = [self._queue.popleft() for _ in range(len(self._queue))]

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+#: A loop that is woken by data alone takes it first, if its last look at the rest is not older.
+CALM_SECS = 0.02
 
 
 #: Containers made since the last look for cycles before the next; Python's own 700 are three frames
@@ -33,6 +35,15 @@ def die_with_parent(parent: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     if os.getppid() != parent:
         sys.exit(f"parent process {parent} is gone")
+
+
+def drain_pipe(fd: int) -> None:
+    """Empty a wake-up pipe."""
+    try:
+        while os.read(fd, 4096):
+            pass
+    except BlockingIOError:
+        return
 
 
 def run_times() -> tuple[float, float]:

@@ -19,7 +19,7 @@ from pathlib import Path
 import zmq
 
 from storm_py.engine.lingering import Lingering
-from storm_py.engine.links import BEAT_SECS, Send
+from storm_py.engine.links import Send
 from storm_py.engine.settings import limits, linger_secs, max_timeout_secs
 from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.errors import ProtocolError
@@ -28,16 +28,21 @@ from storm_py.wire import control
 
 from .folder import RunFolder
 from .logs import set_up_logging
-from .process import collect_rarely, die_with_parent, leave_terminal_signals_to_parent, run_times
+from .process import (
+    CALM_SECS,
+    collect_rarely,
+    die_with_parent,
+    leave_terminal_signals_to_parent,
+    run_times,
+)
 
 _LOG = logging.getLogger("storm_py.stream_manager")
 
 #: Seconds between two looks at control while data keeps coming.
 _LOOK_SECS = 0.001
-_IDLE_MS = 1000
-#: While a socket was full: how soon it is tried again.
-_RETRY_MS = 20
-#: Seconds between two reports of queue lengths to the worker.
+#: Seconds after which a socket that was full is tried again.
+_RETRY_SECS = 0.02
+#: Seconds between two reports of queue lengths to the worker, at least.
 _REPORT_SECS = 0.25
 #: What a stream manager lingers of what is found good for a process: frames pass it twice.
 _SHARE = 0.5
@@ -70,6 +75,9 @@ class StreamManager:
         self._channel = ChannelClient(self._context, address, f"sm.{incarnation}")
         self._incarnation = incarnation
         self._reported: list[int] = []
+        self._reported_frames = 0
+        #: whether queues may have changed since the last report, without a frame that came
+        self._unreported = False
         self._stopped = False
         self._control, self._poller = zmq.Poller(), zmq.Poller()
         for socket in (self._inlet.control, self._channel.socket):
@@ -83,30 +91,29 @@ class StreamManager:
         gc.collect()
         gc.freeze()
         receive, clock, core = self._inlet.data.recv, time.monotonic, self._core
-        look_at = report_at = 0.0
+        look_at = calm_until = report_at = 0.0
         rotate_at = clock() + self._timeout_secs
-        beat_at = clock() + BEAT_SECS
         while not self._stopped:
             now = clock()
             try:
                 for _ in range(_BURST):
                     self._route(receive(zmq.NOBLOCK), now)
             except zmq.Again:
-                self._poller.poll(self._patience_ms(now))
+                only_data = self._sleep(min(rotate_at, report_at if self._has_news else math.inf))
+                if only_data and clock() < calm_until:
+                    continue  # it comes before a look at what is not there
                 look_at = 0.0
             now = clock()
             if now >= look_at:
                 self._transmit(core.parcels.due(now))
                 self._consider_lingering(now)
                 self._look(now)
-                look_at = now + _LOOK_SECS
+                look_at, calm_until = now + _LOOK_SECS, now + CALM_SECS
                 if now >= rotate_at:
                     self._core.rotate()
                     rotate_at = now + self._timeout_secs
-                if now >= beat_at:
-                    self._transmit(self._core.beat())
-                    beat_at = now + BEAT_SECS
-                if now >= report_at:
+                self._transmit(self._core.beat(now))
+                if now >= report_at and self._has_news:
                     self._report()
                     report_at = now + _REPORT_SECS
         self._report()  # what is left in the queues is the last that is said about them
@@ -117,13 +124,17 @@ class StreamManager:
             self._lingering.look(now, *run_times())
             self._core.parcels.linger_secs = self._lingering.secs * _SHARE
 
-    def _patience_ms(self, now: float) -> int:
-        """How long nothing has to be done unless something comes."""
-        patience = _RETRY_MS if self._waiting else _IDLE_MS
+    def _sleep(self, until: float) -> bool:
+        """Wait for a message, or until something is due; whether data has come and nothing else."""
+        now = time.monotonic()
+        until = min(until, self._core.next_beat(now))
+        if self._waiting:
+            until = min(until, now + _RETRY_SECS)
         due_at = self._core.parcels.next()
         if due_at is not None:
-            patience = min(patience, max(0, math.ceil((due_at - now) * 1000)))
-        return patience
+            until = min(until, due_at)
+        ready = self._poller.poll(math.ceil(max(0.0, until - now) * 1000))
+        return [source for source, _ in ready] == [self._inlet.data]
 
     def _register(self) -> None:
         data, tcp_data = self._inlet.data_addresses
@@ -211,6 +222,7 @@ class StreamManager:
                 message = receive(zmq.NOBLOCK)
             except zmq.Again:
                 return
+            self._unreported = True
             try:
                 self._transmit(self._core.on_control(message, now))
             except ProtocolError as error:
@@ -237,12 +249,22 @@ class StreamManager:
             self._waiting.pop(peer, None)
             self._waiting_bytes.pop(peer, None)
             self._transmit(self._core.disconnect(peer, gone))
+            self._unreported = True
+
+    @property
+    def _has_news(self) -> bool:
+        return self._unreported or self._core.frames != self._reported_frames
 
     def _report(self) -> None:
+        """Tell the worker how long the queues are; also that there was traffic, if they are equal.
+
+        It looks at the instances' pages rarely while it is told nothing.
+        """
         queues = self._core.statistics().queues
         rows = [q.backlog_rows + q.outstanding_rows for q in queues.values()]
-        if rows != self._reported:
-            self._reported = rows
+        frames, self._unreported = self._core.frames, False
+        if rows != self._reported or frames != self._reported_frames:
+            self._reported, self._reported_frames = rows, frames
             self._channel.send(control.encode(control.QueueStats(list(queues), rows)))
 
 

@@ -26,6 +26,7 @@ import zmq
 from storm_py.config import Config
 from storm_py.core.plan import ExecutorPlan, PhysicalPlan
 from storm_py.engine import worker_core as core
+from storm_py.engine.looks import Looks
 from storm_py.engine.stuck import StuckWatch
 from storm_py.transport.zeromq import ChannelClient, ChannelServer, Context
 from storm_py.wire import control
@@ -37,14 +38,17 @@ from .page import Counters, Totals, read_page
 from .process import (
     describe_exit,
     die_with_parent,
+    drain_pipe,
     leave_terminal_signals_to_parent,
 )
 
 _LOG = logging.getLogger("storm_py.worker")
 
-#: Seconds between two reports of statistics to the parent, and while there is nothing new.
+#: Seconds between two reports of statistics to the parent, and at most while there is nothing new.
 REPORT_SECS = 0.25
-_QUIET_SECS = 1.0
+_QUIET_SECS = 8.0
+#: Share of storm_py.stuck.secs between two looks at most: who hangs in user code says nothing.
+_STUCK_SHARE = 0.25
 _LAST_REPORT_MS = 200
 
 
@@ -69,6 +73,7 @@ class Worker:
         self._core = core.WorkerCore(worker, incarnation, self._plan.instances_on(worker))
         limit_secs: Any = self._plan.conf[Config.STORM_PY_STUCK_SECS]
         self._stuck = StuckWatch(self._plan.task_to_component, limit_secs)
+        self._looks = Looks(REPORT_SECS, min(_QUIET_SECS, _STUCK_SHARE * limit_secs))
         context: Context = zmq.Context.instance()
         self._channel = ChannelServer(context, folder.worker_address(worker, incarnation))
         self._parent = ChannelClient(context, folder.parent_address, f"w{worker}.{incarnation}")
@@ -101,18 +106,19 @@ class Worker:
     def run(self) -> None:
         """Serve until everything has stopped."""
         self._perform(self._core.start(time.monotonic()))
-        report_at = 0.0
+        looks = self._looks
         while not self._left:
             timeout = self._core.next_timeout()
-            until = report_at if timeout is None else min(timeout, report_at)
-            self._poller.poll(math.ceil(max(0.0, until - time.monotonic()) * 1000))
+            until = looks.at if timeout is None else min(timeout, looks.at)
+            if self._poller.poll(math.ceil(max(0.0, until - time.monotonic()) * 1000)):
+                looks.news()
             self._take_messages()
             self._reap()
             self._take_news()
             now = time.monotonic()
             self._perform(self._core.tick(now))
-            if now >= report_at:
-                report_at = now + (REPORT_SECS if self._report() else _QUIET_SECS)
+            if now >= looks.at:
+                looks.looked(now, self._report())
         if any(self._queued.values()):  # what the stream manager said last may be on its way
             self._channel.socket.poll(_LAST_REPORT_MS)
             self._take_messages()
@@ -148,11 +154,7 @@ class Worker:
 
     def _reap(self) -> None:
         """Notice the deaths of the stream manager and the fork server."""
-        try:
-            while os.read(self._wakeup, 4096):
-                pass
-        except BlockingIOError:
-            pass
+        drain_pipe(self._wakeup)
         now = time.monotonic()
         manager = self._manager
         if manager is not None and manager.poll() is not None:

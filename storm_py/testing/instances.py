@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from math import inf
 from typing import Any
 
+from storm_py.engine.idling import Idling
 from storm_py.engine.instance_core import InstanceCore
 from storm_py.engine.port import Watch
 from storm_py.engine.settings import Settings
@@ -30,6 +32,7 @@ class Instance(Linked):
         plan = stage.plan
         self.is_spout = plan.executor(executor).component_id in plan.topology.spouts
         self._settings = Settings.of(plan.conf, 6700 + worker.number)
+        self._idling = Idling(self._settings.spout_wait_secs)
         self._ready = False
         self._orders: deque[control.Control] = deque()
         self.objects = {task: stage.component(task, self) for task in plan.tasks_in(executor)}
@@ -114,15 +117,20 @@ class Instance(Linked):
             self.network.send(self.to_worker, control.Ready(self.executor, self.incarnation))
 
     def run(self) -> None:
-        self.wake_at = self.network.now + IDLE_SECS
+        now = self.network.now
+        self.wake_at = now + IDLE_SECS if self.is_spout else inf
         self.guarded(self._round)
         self._obey_orders()
         if not self.alive:
             return
         if self.core.has_work and not self.core.paused:
-            self.wake_at = self.network.now
-        elif self.core.spouting and self.wake_at > self.network.now:
-            self.wake_at = self.network.now + self._settings.spout_wait_secs
+            self.wake_at = now
+        elif not self.core.spouting or self.wake_at <= now:
+            self._idling.reset()
+        else:
+            wait = self._idling.next(now)
+            assert wait is not None
+            self.wake_at = now + wait
         timeout = self.core.next_timeout()
         if timeout is not None:
             self.wake_at = min(self.wake_at, timeout)

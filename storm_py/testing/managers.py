@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from storm_py.engine.links import BEAT_SECS, Send
+from storm_py.engine.links import Send
 from storm_py.engine.settings import max_timeout_secs
 from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.engine.tasks import UserError
@@ -37,7 +37,6 @@ class Manager(Linked):
         self.congested: set[str] = set()
         self._timeout_secs = max_timeout_secs(plan)
         self._rotate_at = self.network.now + self._timeout_secs
-        self._beat_at = self.network.now + BEAT_SECS
         self.guarded(self.register, "stream-manager")
 
     def receive(self, data: bool, message: bytes) -> None:
@@ -46,8 +45,9 @@ class Manager(Linked):
 
     def run(self) -> None:
         self.guarded(self._round)
-        retry_at = self.network.now + (RETRY_SECS if self.kept else BEAT_SECS)
-        self.wake_at = min(self._rotate_at, self._beat_at, retry_at)
+        now = self.network.now
+        retry_at = now + RETRY_SECS if self.kept else self._rotate_at
+        self.wake_at = min(self._rotate_at, self.core.next_beat(now), retry_at)
 
     def _round(self) -> None:
         for peer in list(self.kept):
@@ -55,9 +55,7 @@ class Manager(Linked):
         if self.network.now >= self._rotate_at:
             self._rotate_at = self.network.now + self._timeout_secs
             self.core.rotate()
-        if self.network.now >= self._beat_at:
-            self._beat_at = self.network.now + BEAT_SECS
-            self._transmit(self.core.beat())
+        self._transmit(self.core.beat(self.network.now))
 
     def _transmit(self, sends: list[Send]) -> None:
         kept: dict[str, None] = {}

@@ -8,6 +8,7 @@ those of a real run.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from storm_py.engine import run_core, worker_core
@@ -17,7 +18,7 @@ from storm_py.wire import control
 
 from .instances import Instance
 from .managers import Manager
-from .network import IDLE_SECS, Kind, Link, Process
+from .network import Kind, Link, Process
 from .processes import Death, Linked, Parent, Stage
 
 
@@ -83,7 +84,7 @@ class Worker(Parent):
     def run(self) -> None:
         self._perform(self.core.tick(self.network.now))
         timeout = self.core.next_timeout()
-        self.wake_at = self.network.now + IDLE_SECS if timeout is None else timeout
+        self.wake_at = inf if timeout is None else timeout
 
     def kill(self, reason: str) -> None:
         """It takes its processes with it."""
@@ -152,4 +153,5 @@ class Run(Process):
 
     def run(self) -> None:
         self._perform(self.core.tick(self.network.now))
-        self.wake_at = self.network.now + 0.25
+        timeout = self.core.next_timeout()
+        self.wake_at = inf if timeout is None else timeout

@@ -74,6 +74,22 @@ def encode_acks(
     return header + payload
 
 
+def decode_records(buf: bytes, frame: Frame) -> AckRecords:
+    """What an ACK frame tells the tracker of a task, or ProtocolError."""
+    records = decode_acks(buf, frame)
+    if not isinstance(records, AckRecords):
+        raise ProtocolError(f"ACK frame for task {frame.dest} holds results, expected records")
+    return records
+
+
+def decode_results(buf: bytes, frame: Frame) -> AckResults:
+    """What an ACK frame tells a spout task, or ProtocolError."""
+    results = decode_acks(buf, frame)
+    if not isinstance(results, AckResults):
+        raise ProtocolError(f"ACK frame for task {frame.dest} holds records, expected results")
+    return results
+
+
 def decode_acks(buf: bytes, frame: Frame) -> AckRecords | AckResults:
     """The columns of an ACK frame."""
     size = frame.end - frame.payload

@@ -41,6 +41,7 @@ class Peer:
     def __init__(self, folder: RunFolder, name: str, session: int) -> None:
         self.name = name
         self._session = session
+        self._seq = 0
         context: Context = zmq.Context.instance()
         data, control_ = (ipc(folder.path / "s", f"{name}.{kind}") for kind in "dc")
         self._inlet = Inlet(context, [data], [control_], hwm=1)
@@ -69,8 +70,9 @@ class Peer:
         self._outlet.control.send(control_message(self._session, record))
 
     def sends(self, *content: Rows) -> None:
-        """Send it the first message."""
-        self._outlet.data.send(data_message(self._session, 1, *content))
+        """Send it the next message."""
+        self._seq += 1
+        self._outlet.data.send(data_message(self._session, self._seq, *content))
 
 
 class Worker:
@@ -142,3 +144,15 @@ def test_the_last_word_about_a_peer_that_takes_no_more_is_to_pause(
             about.append(record)
     pause = control.Pressure(THERE, True, START_FRAME_ROWS)
     assert about == [pause, control.Grant(THERE, START_ROWS, START_FRAME_ROWS), pause]
+
+
+def test_the_worker_hears_of_traffic_that_leaves_the_queues_as_long_as_they_were(
+    worker: Worker, source: Peer
+) -> None:
+    """It looks at its instances rarely while it hears nothing."""
+    queues = control.QueueStats([HERE, SOURCE], [1, 0])
+    source.sends(rows(SOURCE, HERE, ["x"]))
+    while worker.hears() != queues:
+        pass
+    source.sends(rows(SOURCE, THERE, ["x"]))
+    assert worker.hears() == queues

@@ -17,6 +17,7 @@ import storm_py
 import storm_py.local
 from storm_py import StormTopology
 from storm_py.cli import main
+from storm_py.cli.display import LiveDisplay, PlainDisplay
 from storm_py.errors import TopologyFailed
 from storm_py.run import ComponentFigures, Observer, RunResult, Snapshot
 
@@ -127,6 +128,7 @@ class FakeRun:
         workers: int,
         log_dir: Path | None,
         observer: Observer,
+        quiet_secs: float,
     ) -> None:
         self.topology_id = topology_id
         self.topology = topology
@@ -136,6 +138,7 @@ class FakeRun:
         self.workers = workers
         self.log_dir = log_dir
         self.observer = observer
+        self.quiet_secs = quiet_secs
         self.ttl_secs: float | None = None
         FakeRun.made.append(self)
 
@@ -291,6 +294,7 @@ class TestProcesses:
         assert made.conf["topology.name"] == "flow"
         assert (made.sys_path, made.module) == (str(folder.resolve()), "flow")
         assert (made.workers, made.log_dir, made.ttl_secs) == (1, None, 1.5)
+        assert made.quiet_secs == PlainDisplay.quiet_secs > LiveDisplay.quiet_secs
 
     def test_named_function_names_the_topology(self, run: Callable[[], FakeRun]) -> None:
         with Path("flow.py").open("a", encoding="utf-8") as file:

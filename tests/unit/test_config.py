@@ -50,7 +50,7 @@ EXPECTED_DEFAULTS: dict[str, object] = {
     "storm_py.backpressure.window.secs": 0.5,
     "storm_py.backpressure.high.bytes": 1048576,
     "storm_py.backpressure.low.ratio": 0.5,
-    "storm_py.spout.wait.ms": 50,
+    "storm_py.spout.wait.ms": 1000,
     "storm_py.stuck.secs": 30,
     "storm_py.fall.back.on.pickle": False,
     "storm_py.serializers": [],

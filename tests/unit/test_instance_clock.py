@@ -77,7 +77,7 @@ class TestTicks:
         instance.works()
         [credit] = instance.flushes()
         size = frame_size(word("storm", src=2, dest=1))
-        assert credit == said(501, Credit(1, 1, size, 1))
+        assert credit == said(501, Credit(1, 1, size, 0))
         assert instance.core.statistics().executed == 1
 
 
@@ -92,11 +92,11 @@ class TestTicksWait:
         instance = counting()
         instance.hears(11, Pressure(3, True, 64))
         assert executed(instance, 12.0) == []
-        assert instance.core.next_timeout() is None
+        assert instance.due is None
         instance.hears(11, Pressure(3, False, 256))
-        assert instance.core.next_timeout() == 5.0
+        assert instance.due == 5.0
         assert executed(instance, 12.0) == [(*TICK, 5)]
-        assert instance.core.next_timeout() == 17.0
+        assert instance.due == 17.0
 
     def test_ticks_are_executed_ahead_of_waiting_rows(self) -> None:
         instance = counting()
@@ -109,7 +109,7 @@ class TestTicksWait:
         instance.works()
         instance.done()
         assert executed(instance, 5.0) == []
-        assert instance.core.next_timeout() is None
+        assert instance.due is None
 
     def test_a_tick_that_raises_is_a_user_error(self) -> None:
         instance = counting(lambda component, tup: [][0])
@@ -132,7 +132,7 @@ class TestTicksWait:
         plan = plan_of(spout("words", "word"), topology_tick_tuple_freq_secs=5)
         instance = Instance(plan, 1, ScriptedSpout).open()
         instance.core.tick(100.0)
-        assert (instance.done(), instance.core.next_timeout()) == ([], None)
+        assert (instance.done(), instance.due) == ([], None)
 
 
 class TestCalls:
@@ -258,7 +258,7 @@ class TestThrottledErrors:
         instance = self.failing()
         words = [f"w{i}" for i in range(8)]
         assert self.errors(instance, *words) == [f"ValueError: {each}" for each in words[:5]]
-        assert instance.core.next_timeout() == 10.0
+        assert instance.due == 10.0
         instance.core.tick(9.9)
         assert self.shown(instance) == []
         instance.core.tick(10.0)
@@ -274,7 +274,7 @@ class TestThrottledErrors:
             topology_error_throttle_interval_secs=2, topology_max_error_report_per_interval=1
         )
         assert self.errors(instance, "a", "b", "c") == ["ValueError: a"]
-        assert instance.core.next_timeout() == 2.0
+        assert instance.due == 2.0
 
     def test_nothing_is_swallowed_at_the_end(self) -> None:
         instance = self.failing(topology_max_error_report_per_interval=1)
@@ -305,4 +305,4 @@ def test_the_first_interval_begins_when_the_task_is_open() -> None:
     clock = FakeClock()
     plan = plan_of(spout("words", "word"), bolt("count", "words"), topology_tick_tuple_freq_secs=5)
     instance = Instance(plan, 1, Slow, clock).open()
-    assert instance.core.next_timeout() == 65.0
+    assert instance.due == 65.0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storm_py import EmitError
-from storm_py.engine.links import BEAT_SECS
+from storm_py.engine.links import BEAT_SECS, QUIET_BEAT_SECS
 from storm_py.engine.tasks import UserError
 from storm_py.errors import ProtocolError
 from storm_py.wire.control import FailPending, LinkBroken, Pressure, Welcome
@@ -280,6 +280,7 @@ class TestBeats:
         instance = words()
         instance.core.deactivate()
         now = instance.clock.now
+        assert instance.ticks(now) == []
         assert instance.ticks(now + BEAT_SECS * 0.9) == []
         assert instance.ticks(now + BEAT_SECS * 1.1) == [Data(501, 1, [])]
         assert instance.ticks(now + BEAT_SECS * 1.2) == []
@@ -287,6 +288,30 @@ class TestBeats:
         assert instance.ticks(now + BEAT_SECS * 3) == []  # there is no open link
         instance.hears(11, Welcome(502))
         assert instance.ticks(now + BEAT_SECS * 5) == [Data(502, 1, [])]
+
+    def test_a_driver_that_sleeps_wakes_for_them_soon_behind_data_and_rarely_in_silence(
+        self,
+    ) -> None:
+        instance = words(lambda spout: spout.collector.emit([spout.count]))
+        instance.disconnect()
+        assert instance.core.next_timeout() is None
+        instance.connect()
+        instance.hears(12, hello("s0"))
+        instance.hears(12, Welcome(502))
+        instance.may_send(12)
+        clock = instance.clock
+        apart = []
+        for _ in range(6):
+            due = instance.core.next_timeout()
+            assert due is not None
+            apart.append(due - clock.now)
+            assert instance.ticks(due - 0.001) == []
+            clock.now = due
+            assert len(instance.ticks(due)) == 1
+        assert apart == [BEAT_SECS, BEAT_SECS, 4.0, 8.0, QUIET_BEAT_SECS, QUIET_BEAT_SECS]
+        clock.now += 1.0
+        assert instance.spins()
+        assert instance.core.next_timeout() == clock.now + BEAT_SECS
 
     def test_answers_that_were_lost_on_the_way_here_fail(self) -> None:
         def act(spout: Any) -> None:

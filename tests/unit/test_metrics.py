@@ -157,7 +157,7 @@ class TestBuckets:
         instance = metered()
         works(instance, 1, "a", "b")
         assert at(instance, 9.9) == []
-        assert instance.core.next_timeout() == 10.0
+        assert instance.due == 10.0
         assert at(instance, 10.0) == [points(2)]
         works(instance, 2, "c")
         assert at(instance, 20.0) == [points(1)]
@@ -203,7 +203,7 @@ class TestBuckets:
         plan = plan_of(spout("lines", "word"), bolt("count", "lines", "word"))
         instance = metered(plan)
         works(instance, 1, "a")
-        assert (at(instance, 100.0), instance.core.next_timeout()) == ([], None)
+        assert (at(instance, 100.0), instance.due) == ([], None)
         assert instance.only.counted.get_value_and_reset() == 1
 
     def test_a_consumer_that_cannot_follow_makes_buckets_longer_and_stops_nobody(self) -> None:
@@ -211,7 +211,7 @@ class TestBuckets:
         instance.hears(11, Pressure(3, True, 64))
         works(instance, 1, "a", "b")
         assert len(instance.done()) == 2
-        assert (at(instance, 25.0), instance.core.next_timeout()) == ([], None)
+        assert (at(instance, 25.0), instance.due) == ([], None)
         instance.hears(11, Pressure(3, False, 64))
         assert at(instance, 26.0) == [points(2)]
 
@@ -219,7 +219,7 @@ class TestBuckets:
         instance = metered(on_end=lambda component: component.counted.incr_by(10))
         instance.gets(11, 1, rows(2, 1, ["a"]), End(2, 1, 1))
         assert contents(instance.works()) == [points(11), End(1, 3, 1)]
-        assert instance.core.next_timeout() is None
+        assert instance.due is None
 
     def test_the_last_bucket_of_a_spout(self) -> None:
         def opened(component: Any) -> None:

@@ -6,14 +6,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from storm_py.engine.links import OutboundLink, Send
+from storm_py.engine.links import Beats, OutboundLink, Send
 from storm_py.engine.parcels import FULL_BYTES, Parcels
 from storm_py.wire.frames import MESSAGE_HEADER, read_message_header
 from tests.builders import Numbers, hello
 
 
 def open_link(peer: str) -> OutboundLink:
-    link = OutboundLink(peer, Numbers(100), hello("s0"))
+    link = OutboundLink(peer, Numbers(100), hello("s0"), Beats())
     assert link.welcomed(link.session)
     return link
 

@@ -50,7 +50,10 @@ class World:
         incarnation = self.alive.get(worker, 0)
         self.now += 0.3
         if what == "tick":
-            self.perform(self.core.tick(self.now))
+            due = self.core.next_timeout()
+            actions = self.core.tick(self.now)
+            assert bool(actions) == (due is not None and self.now >= due)
+            self.perform(actions)
         elif incarnation and what == "die":
             del self.alive[worker]
             self.perform(self.core.worker_died(worker, "killed", self.now))

@@ -6,6 +6,7 @@ rule, and passes with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,6 +17,7 @@ from storm_py.core.acker import AckTracker
 from storm_py.core.aligner import Aligner
 from storm_py.core.pressure import TaskQueue
 from storm_py.engine.acking import Acks
+from storm_py.engine.links import Beats
 from storm_py.engine.sessions import Sessions, Verdict
 from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.testing import Faults, Simulation, SimulationError
@@ -119,6 +121,11 @@ def alignment(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Aligner, "marker", marker)
 
 
+def beats(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is sent behind the last data, so nobody misses it."""
+    patch.setattr(Beats, "next", lambda *_: math.inf)
+
+
 MUTATIONS: list[Mutate] = [
     repeats_and_second_inits,
     credit_return,
@@ -129,6 +136,7 @@ MUTATIONS: list[Mutate] = [
     window,
     announcements,
     alignment,
+    beats,
 ]
 
 
@@ -136,6 +144,7 @@ MUTATIONS: list[Mutate] = [
 FOCUS: dict[Mutate, Faults] = {
     repeats_and_second_inits: Faults(10, 60, ("duplicate",)),
     gap_rule: Faults(10, 60, ("break link",)),
+    beats: Faults(10, 60, ("break link",)),
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storm_py.engine.links import BEAT_SECS, QUIET_BEAT_SECS
 from storm_py.errors import ProtocolError
 from storm_py.wire import frames
 from storm_py.wire.acks import AckRecords, encode_acks
@@ -255,9 +256,25 @@ class TestBeats:
     def test_every_open_link_gets_one(self) -> None:
         manager = linked()
         manager.connect("i2")
-        assert manager.beats() == [data("i1", 101, 1)]
+        assert manager.core.next_beat(now=5.0) == 5.0 + BEAT_SECS
+        assert manager.beats(now=6.9) == []
+        assert manager.beats(now=7.0) == [data("i1", 101, 1)]
         manager.gets(22, 1, words())
-        assert manager.beats() == [data("i1", 101, 3)]
+        assert manager.core.next_beat(now=7.5) == 7.0 + BEAT_SECS
+        assert manager.beats(now=9.0) == [data("i1", 101, 3)]
+
+    def test_they_become_rare_where_nothing_else_is_sent_until_something_is(self) -> None:
+        manager = linked()
+        now, apart = 0.0, []
+        for _ in range(6):
+            apart.append(manager.core.next_beat(now) - now)
+            now = manager.core.next_beat(now)
+            assert len(manager.beats(now)) == 2
+        assert apart == [BEAT_SECS, BEAT_SECS, 4.0, 8.0, QUIET_BEAT_SECS, QUIET_BEAT_SECS]
+        manager.gets(22, 1)  # a beat of the other end is no data
+        assert manager.core.next_beat(now + 1.0) == now + QUIET_BEAT_SECS
+        manager.gets(22, 2, words())
+        assert manager.core.next_beat(now + 1.0) == now + 1.0 + BEAT_SECS
 
     def test_what_is_missing_before_one_is_a_gap(self) -> None:
         manager = linked()
