@@ -1,15 +1,22 @@
 """Credits: what the tasks of one instance have finished of their input, and how long that took.
 
 Totals are of the session of the input, and cumulative: one that is lost is made good by the next.
+A few rows do not need a message of their own each time: they are told together, soon.
 Who sends them, and behind what, is decided in `storm_py.engine.outflow`; what the stream manager
 makes of them in `storm_py.core.pressure`. Pure: it asks the clock it is given.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from typing import Final
 
+from storm_py.core.pressure import PROVEN_ROWS, START_FRAME_ROWS
 from storm_py.wire.control import Credit
+
+#: The least time between two credits for a few rows each.
+CREDIT_SECS: Final = 0.02
 
 
 class Credits:
@@ -20,6 +27,10 @@ class Credits:
         #: Rows and bytes that are finished, by task; a new dict for each session of the input.
         self._totals: dict[int, list[int]] = {}
         self._told: dict[int, int] = {}
+        #: rows finished since the last credits, and whether these can wait
+        self._untold_rows = 0
+        self._told_at = -math.inf
+        self._rows = 0
         self._busy_secs = 0.0
         self._busy_since: float | None = None
 
@@ -27,10 +38,12 @@ class Credits:
         return bool(self._totals)
 
     def finished(self, task: int, rows: int, nbytes: int) -> None:
-        """A frame for `task` is executed."""
+        """A frame for `task` is executed; one without rows is a marker."""
         total = self._totals.setdefault(task, [0, 0])
         total[0] += rows
         total[1] += nbytes
+        self._rows += rows
+        self._untold_rows += rows if rows else START_FRAME_ROWS
 
     def busy(self) -> None:
         """From here on the instance has something to do, or cannot go on because of others."""
@@ -43,6 +56,13 @@ class Credits:
             self._busy_secs += self._clock() - self._busy_since
             self._busy_since = None
 
+    @property
+    def due_at(self) -> float:
+        """When to tell the news, if there is any."""
+        if self._rows < PROVEN_ROWS or self._untold_rows >= START_FRAME_ROWS:
+            return -math.inf
+        return self._told_at + CREDIT_SECS
+
     def news(self, seq: int) -> Iterator[Credit]:
         """What was not told yet, behind data message number `seq`.
 
@@ -50,9 +70,11 @@ class Credits:
         with it all that is left.
         """
         totals, told = self._totals, self._told
+        self._untold_rows = 0
+        self._told_at = self._clock()
         secs = self._busy_secs
         if self._busy_since is not None:
-            secs += self._clock() - self._busy_since
+            secs += self._told_at - self._busy_since
         for task, (rows, nbytes) in tuple(totals.items()):
             if told.get(task) != nbytes and self._totals is totals:
                 told[task] = nbytes
@@ -67,10 +89,12 @@ class Credits:
     def untell(self) -> None:
         """What was told may not have been heard."""
         self._told.clear()
+        self._told_at = -math.inf
 
     def drop(self) -> None:
         """The session of the input is over, and what it is owed with it."""
         self._totals = {}
         self._told = {}
+        self._rows = 0
         self._busy_secs = 0.0
         self._busy_since = None

@@ -121,7 +121,7 @@ class InstanceCore:
         for error in self._calls.close():
             self._port.report(error.report(fatal=False))
         if self._out.open:
-            self._out.flush()
+            self._out.flush(final=True)
         for task in self._tasks.values():
             self._watch.entered("cleanup" if isinstance(task, BoltTask) else "close", task.task)
             task.close()

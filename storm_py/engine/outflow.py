@@ -178,8 +178,11 @@ class Outflow:
             marker = frames.encode_marker(epoch, task.task, dest, stamp, kind, task.wave)
             self._transmit([marker])
 
-    def flush(self) -> None:
-        """Send every open batch, then credit the input whose outputs are now all on their way."""
+    def flush(self, final: bool = False) -> None:
+        """Send every open batch, then credit the input whose outputs are now all on their way.
+
+        Credits for a few rows wait for others for a moment, unless this is the `final` flush.
+        """
         parts: list[bytes] = []
         for task in self._tasks.values():
             for batch in task.output.batcher.open():
@@ -187,13 +190,13 @@ class Outflow:
         parts += self._ack_frames()
         if parts:
             self._transmit(parts)
+        self._flushed_at = self._port.clock()
+        self.lingers_until = None
         if self.credits:
             self._chain.hand_over()
             self._withheld = self._chain.holds
             if not self._withheld:
-                self._send_credits()
-        self._flushed_at = self._port.clock()
-        self.lingers_until = None
+                self._credit(final)
 
     def flush_unless_lingering(self) -> None:
         """Flush, for a sender that has nothing to do; small frames not sooner than it lingers.
@@ -273,11 +276,15 @@ class Outflow:
         self.credits.drop()
         self._withheld = False
 
-    def _send_credits(self) -> None:
+    def _credit(self, final: bool) -> None:
         link = self._link
-        if link is not None and link.open:
-            for credit in self.credits.news(link.seq):
-                self._port.send(False, link.control(credit))
+        if link is None or not link.open or not self.credits.untold:
+            return
+        if not final and self._flushed_at < self.credits.due_at:
+            self.lingers_until = self.credits.due_at
+            return
+        for credit in self.credits.news(link.seq):
+            self._port.send(False, link.control(credit))
 
 
 def _heeded(plan: PhysicalPlan, tasks: Iterable[int]) -> tuple[set[int], set[int]]:

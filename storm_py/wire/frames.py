@@ -65,7 +65,7 @@ class MarkerKind(IntEnum):
     END = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen, it takes five times as long to make, and there is one per frame
 class Frame:
     """One frame found in a message: its fixed header and where it lies in the buffer."""
 
@@ -81,7 +81,7 @@ class Frame:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tracking:
     """The tracking columns of a DATA frame.
 

@@ -88,9 +88,9 @@ def test_without_a_death_everything_is_acked() -> None:
 def credits_at_once(patch: pytest.MonkeyPatch) -> None:
     """Input is credited though rows of it are still in the chain."""
 
-    def flush(self: Any) -> None:
-        _flush(self)
-        self._send_credits()
+    def flush(self: Any, final: bool = False) -> None:
+        _flush(self, final)
+        self._credit(final=True)
 
     patch.setattr(Outflow, "flush", flush)
 

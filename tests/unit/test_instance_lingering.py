@@ -1,13 +1,15 @@
-"""An instance that lingers: what is small waits, what is due or large does not."""
+"""What an instance holds back for a moment: small frames where it lingers, credits for few rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from storm_py.core.pressure import PROVEN_ROWS, START_FRAME_ROWS
+from storm_py.engine.credits import CREDIT_SECS
 from storm_py.engine.outflow import WORTH_ROWS
-from storm_py.wire.control import Credit, Pressure
-from tests.builders import Data, FakeClock, Said, bolt, frame_size, hello, plan_of, rows, spout
+from storm_py.wire.control import Credit, LinkBroken, Pressure, Welcome
+from tests.builders import Data, End, FakeClock, Said, bolt, frame_size, hello, plan_of, rows, spout
 from tests.counter import counter, emit, said, word
 from tests.instance import Instance, ScriptedSpout, nothing
 
@@ -154,3 +156,66 @@ class TestBusyTime:
         instance.clock.now += 5
         instance.gets(12, 1, word("b"))
         assert self.busy_secs([*instance.works(), *instance.idles()]) == 3
+
+
+class TestCreditsForFewRows:
+    """They are told together, once the stream manager knows the task."""
+
+    def known(self) -> Instance:
+        instance = counter(clock=FakeClock())
+        instance.gets(11, 1, word(*["a"] * PROVEN_ROWS))
+        instance.works()
+        assert self.told(instance.flushes()) == [PROVEN_ROWS]
+        return instance
+
+    def told(self, sent: Sequence[Data | Said]) -> list[int]:
+        return [s.record.rows for s in sent if isinstance(s, Said) and isinstance(s.record, Credit)]
+
+    def finishes(self, instance: Instance, seq: int, rows: int) -> list[int]:
+        instance.gets(11, seq, word(*["a"] * rows))
+        return self.told([*instance.works(), *instance.idles()])
+
+    def test_they_wait_for_others_for_a_moment(self) -> None:
+        instance = self.known()
+        assert self.finishes(instance, 2, 1) == []
+        due = instance.core.next_timeout()
+        assert due == instance.clock.now + CREDIT_SECS
+        instance.clock.now += CREDIT_SECS / 2
+        assert self.finishes(instance, 3, 2) == []
+        assert instance.core.next_timeout() == due
+        instance.clock.now = due
+        assert self.told(instance.ticks(due)) == [PROVEN_ROWS + 3]
+        assert instance.core.next_timeout() != due
+
+    def test_after_a_silence_they_do_not(self) -> None:
+        instance = self.known()
+        instance.clock.now += CREDIT_SECS
+        assert self.finishes(instance, 2, 1) == [PROVEN_ROWS + 1]
+
+    def test_nor_do_those_for_many(self) -> None:
+        instance = self.known()
+        assert self.finishes(instance, 2, START_FRAME_ROWS - 1) == []
+        assert self.finishes(instance, 3, 1) == [PROVEN_ROWS + START_FRAME_ROWS]
+
+    def test_nor_those_of_a_task_that_is_new(self) -> None:
+        instance = counter(clock=FakeClock())
+        assert [self.finishes(instance, seq, 1) for seq in (1, 2, 3)] == [[1], [2], [3]]
+
+    def test_nor_those_for_markers_which_may_be_the_last(self) -> None:
+        instance = self.known()
+        assert self.finishes(instance, 2, 1) == []
+        instance.gets(11, 3, End(1, 3, 1))
+        assert self.told([*instance.works(), *instance.idles()]) == [PROVEN_ROWS + 1]
+
+    def test_nor_any_when_it_ends(self) -> None:
+        instance = self.known()
+        assert self.finishes(instance, 2, 1) == []
+        instance.core.close()
+        assert self.told(instance.port.take()) == [PROVEN_ROWS + 1]
+
+    def test_a_new_session_of_ours_hears_them_again_at_once(self) -> None:
+        instance = self.known()
+        assert self.finishes(instance, 2, 1) == []
+        instance.hears(11, LinkBroken(501))
+        instance.hears(11, Welcome(502))
+        assert self.told(instance.idles()) == [PROVEN_ROWS + 1]
