@@ -21,6 +21,20 @@ LEGEND = 200
 """From one curve's name to the next."""
 FONT = 'font-family="sans-serif" font-size="13" fill="#222"'
 OURS, OTHERS, RANGE = "#2563a8", "#9aa5b1", "#222"
+STACK_LEFT = 190
+"""Where stacked bars begin."""
+STACK = (
+    "#3b7d3b",
+    "#2563a8",
+    "#6fa3d8",
+    "#c2571a",
+    "#7a4fa0",
+    "#b79ad0",
+    "#d9a441",
+    "#5d6b78",
+    "#9aa5b1",
+    "#d5dadf",
+)
 COLOURS = ("#2563a8", "#c2571a", "#3b7d3b", "#7a4fa0")
 
 
@@ -47,6 +61,37 @@ def bars(title: str, found: Mapping[str, Mapping[str, float]], highlight: str) -
             text(high + 8, middle + 4, f"{one['median']:,.0f}"),
         ]
     return document(title, height, parts)
+
+
+def stacked(
+    title: str, unit: str, found: Mapping[str, Mapping[str, float]], parts: Sequence[str]
+) -> str:
+    """One horizontal bar for each name, made of its parts; what they add up to stands behind it."""
+    shown = [part for part in parts if any(one.get(part) for one in found.values())]
+    key = TOP + ROW * len(found) + 16
+    per_row = 3
+    height = key + 22 * -(-len(shown) // per_row) + 12
+    most = max((sum(one.values()) for one in found.values()), default=1.0) or 1.0
+    scale = (WIDTH - STACK_LEFT - RIGHT) / most
+    drawn = []
+    for i, (name, one) in enumerate(found.items()):
+        y, x = TOP + i * ROW, float(STACK_LEFT)
+        drawn.append(text(x - 8, y + BAR / 2 + 4, name, "end"))
+        for part in shown:
+            width = one.get(part, 0.0) * scale
+            colour = STACK[shown.index(part) % len(STACK)]
+            drawn.append(
+                f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BAR}" fill="{colour}"/>'
+            )
+            x += width
+        drawn.append(text(x + 8, y + BAR / 2 + 4, f"{sum(one.values()):.2f} {unit}"))
+    for i, part in enumerate(shown):
+        x, y = 16 + i % per_row * (WIDTH - 32) / per_row, key + 22 * (i // per_row)
+        drawn += [
+            f'<rect x="{x:.1f}" y="{y}" width="12" height="12" fill="{STACK[i % len(STACK)]}"/>',
+            text(x + 18, y + 11, part),
+        ]
+    return document(title, height, drawn)
 
 
 def lines(

@@ -14,6 +14,7 @@ from rich.table import Table as RichTable
 
 from benchmarks import chart
 from benchmarks.bench import Part, Table
+from benchmarks.sampling import PARTS
 
 COLUMNS = 140
 RESULTS, TABLES = "results.json", "tables.txt"
@@ -45,6 +46,14 @@ def charts(parts: Mapping[str, Any]) -> dict[str, str]:
         found["throughput.svg"] = chart.bars(
             "words per second, on this machine", words_s, "storm-py"
         )
+    if "where" in parts:
+        bars = {
+            f"{role}, {name}": one
+            for name, by_role in parts["where"].items()
+            for role, one in by_role.items()
+        }
+        title = "where the time goes: CPU microseconds per word and process"
+        found["where.svg"] = chart.stacked(title, "us", bars, PARTS)
     for knob, measured in parts.get("curve", {}).items():
         names = [name.partition(": ") for name in measured if name != "not_run"]
         labels = list(dict.fromkeys(label for label, _, _ in names))

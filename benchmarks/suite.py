@@ -25,7 +25,7 @@ from benchmarks.bench import Options, Part, say
 from benchmarks.commands import WordCount, yardstick
 from benchmarks.environments import FOLDER, PEERS, build_all
 from benchmarks.measuring import RunFailed
-from benchmarks.parts import curve, hundred, idle, latency, micro, throughput
+from benchmarks.parts import curve, hundred, idle, latency, micro, throughput, where
 
 PARTS: dict[str, Callable[[Options], Part]] = {
     "throughput": throughput.run,
@@ -33,6 +33,7 @@ PARTS: dict[str, Callable[[Options], Part]] = {
     "idle": idle.run,
     "hundred": hundred.run,
     "curve": curve.run,
+    "where": where.run,
     "micro": micro.run,
 }
 

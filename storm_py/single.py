@@ -9,6 +9,7 @@ nothing here waits, and what user code raises passes through as `UserError`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from storm_py.api.spec import ComponentSpec, StormTopology
@@ -86,7 +87,8 @@ class SingleWorker:
         self.ended: dict[int, bool] = {}
         self._topology = topology = system_topology(topology, conf)
         self.plan = make_plan(topology_id, topology, conf, workers=1)
-        self._settings = Settings.of(conf, worker_port=0)
+        # In one thread a credit wakes nobody, and time may stand still while it waits.
+        self._settings = replace(Settings.of(conf, worker_port=0), credit_secs=0.0)
         self._generator = generator
         self._adapt = adapt
         self._watch = watch

@@ -10,25 +10,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Final
 
 from storm_py.core.pressure import PROVEN_ROWS, START_FRAME_ROWS
 from storm_py.wire.control import Credit
 
-#: The least time between two credits for a few rows each.
-CREDIT_SECS: Final = 0.02
-
 
 class Credits:
-    """Those of one instance; `clock` gives monotonic seconds."""
+    """Those of one instance; `clock` gives monotonic seconds.
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    Fewer bytes than `wait_bytes`, if it are few rows too, may wait for `wait_secs`.
+    """
+
+    def __init__(self, clock: Callable[[], float], wait_secs: float, wait_bytes: int) -> None:
         self._clock = clock
+        self._wait_secs = wait_secs
+        self._wait_bytes = wait_bytes
         #: Rows and bytes that are finished, by task; a new dict for each session of the input.
         self._totals: dict[int, list[int]] = {}
         self._told: dict[int, int] = {}
-        #: rows finished since the last credits, and whether these can wait
         self._untold_rows = 0
+        self._untold_bytes = 0
         self._told_at = -math.inf
         self._rows = 0
         self._busy_secs = 0.0
@@ -44,6 +45,7 @@ class Credits:
         total[1] += nbytes
         self._rows += rows
         self._untold_rows += rows if rows else START_FRAME_ROWS
+        self._untold_bytes += nbytes
 
     def busy(self) -> None:
         """From here on the instance has something to do, or cannot go on because of others."""
@@ -59,9 +61,10 @@ class Credits:
     @property
     def due_at(self) -> float:
         """When to tell the news, if there is any."""
-        if self._rows < PROVEN_ROWS or self._untold_rows >= START_FRAME_ROWS:
+        many = self._untold_rows >= START_FRAME_ROWS or self._untold_bytes >= self._wait_bytes
+        if many or self._rows < PROVEN_ROWS:
             return -math.inf
-        return self._told_at + CREDIT_SECS
+        return self._told_at + self._wait_secs
 
     def news(self, seq: int) -> Iterator[Credit]:
         """What was not told yet, behind data message number `seq`.
@@ -70,7 +73,7 @@ class Credits:
         with it all that is left.
         """
         totals, told = self._totals, self._told
-        self._untold_rows = 0
+        self._untold_rows = self._untold_bytes = 0
         self._told_at = self._clock()
         secs = self._busy_secs
         if self._busy_since is not None:

@@ -65,7 +65,7 @@ class Outflow:
         self._link: OutboundLink | None = None
         self._outbox: list[bytes] = []
         #: What is finished is credited behind the next flush.
-        self.credits = Credits(port.clock)
+        self.credits = Credits(port.clock, settings.credit_secs, settings.credit_bytes)
         #: there was something to credit at the last flush, and something of it still in the chain
         self._withheld = False
         self._flushed_at = port.clock()

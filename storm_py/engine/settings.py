@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from storm_py.config import Config
 from storm_py.core.plan import PhysicalPlan
@@ -15,6 +15,9 @@ from storm_py.core.pressure import Limits
 from storm_py.errors import ConfigError
 from storm_py.imports import NotImportable, resolve_serializer
 from storm_py.wire.values import PLAIN, Codec, Serializer
+
+#: The least time between two credits for a few rows each.
+CREDIT_SECS: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,9 @@ class Settings:
     spout_wait_secs: float
     acking: bool
     worker_port: int
+    #: credits for few rows, and for bytes fewer than these, wait for others for so long
+    credit_secs: float
+    credit_bytes: int
     codec: Codec = PLAIN
     epoch: int = 1
 
@@ -49,6 +55,8 @@ class Settings:
             spout_wait_secs=conf[Config.STORM_PY_SPOUT_WAIT_MS] / 1000,
             acking=conf[Config.TOPOLOGY_ACKER_EXECUTORS] != 0,
             worker_port=worker_port,
+            credit_secs=CREDIT_SECS,
+            credit_bytes=conf[Config.STORM_PY_BACKPRESSURE_HIGH_BYTES] // 4,
             codec=codec_of(conf),
         )
 

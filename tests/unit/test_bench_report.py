@@ -218,5 +218,5 @@ class TestCommandLine:
     ) -> None:
         with pytest.raises(SystemExit):
             arguments().parse_args(["--parts", "idle,sprint"])
-        known = "throughput, latency, idle, hundred, curve, micro"
+        known = "throughput, latency, idle, hundred, curve, where, micro"
         assert f"sprint: expected some of {known}" in capsys.readouterr().err

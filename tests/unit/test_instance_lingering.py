@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from storm_py.core.pressure import PROVEN_ROWS, START_FRAME_ROWS
-from storm_py.engine.credits import CREDIT_SECS
 from storm_py.engine.outflow import WORTH_ROWS
+from storm_py.engine.settings import CREDIT_SECS
 from storm_py.wire.control import Credit, LinkBroken, Pressure, Welcome
 from tests.builders import Data, End, FakeClock, Said, bolt, frame_size, hello, plan_of, rows, spout
 from tests.counter import counter, emit, said, word
@@ -196,6 +196,12 @@ class TestCreditsForFewRows:
         instance = self.known()
         assert self.finishes(instance, 2, START_FRAME_ROWS - 1) == []
         assert self.finishes(instance, 3, 1) == [PROVEN_ROWS + START_FRAME_ROWS]
+
+    def test_nor_those_for_a_few_large_ones(self) -> None:
+        instance = self.known()
+        assert self.finishes(instance, 2, 1) == []
+        instance.gets(11, 3, word("a" * (1 << 18)))  # a quarter of what may be outstanding
+        assert self.told([*instance.works(), *instance.idles()]) == [PROVEN_ROWS + 2]
 
     def test_nor_those_of_a_task_that_is_new(self) -> None:
         instance = counter(clock=FakeClock())
