@@ -79,6 +79,8 @@ _PART_OF_FILE = {
     "engine/stream_manager_core.py": "frames and routing",
 }
 _TRACKING_WORDS = ("root", "edge", "xor", "pending", "acked", "anchors")
+#: Lines elsewhere that deal with acks, and with the columns of roots and edges in a frame.
+_TRACKING_TEXTS = ("gathered[root]", 'array("Q"', 'cast("Q")')
 _SOCKET_WORDS = ("recv", "receive(", ".send(", ".poll(")
 
 
@@ -95,6 +97,8 @@ def part_of(file: str, text: str) -> str:
         return "sockets"
     if "/site-packages/msgpack/" in file:
         return "packing and unpacking"
+    if any(word in text for word in _TRACKING_TEXTS):
+        return "tracking"
     module = file.rpartition("/storm_py/")[2]
     if module.startswith("runtime/"):
         return "sockets" if any(word in text for word in _SOCKET_WORDS) else "the rest"

@@ -23,8 +23,6 @@ FEW = "4 instances"
 MANY = "100 instances"
 SHAPES = {FEW: (1, 2), MANY: (33, 66)}
 """Split and count bolts beside one spout; one more instance only reports at the end."""
-SHARE = {FEW: 2, MANY: 20}
-"""What the sentences are divided by, so that both last for seconds."""
 INSTANCES = ("spout", "split", "count", "report")
 
 
@@ -57,7 +55,6 @@ def run(options: Options) -> Part:
 def sized(options: Options, name: str, folder: Path) -> Contender:
     """A word count of so many instances, that leaves its result in a file of that name."""
     splits, counts = SHAPES[name]
-    sentences = options.sentences // SHARE[name]
-    count = options.word_count(acks=True, splits=splits, counts=counts, sentences=sentences)
+    count = options.word_count(acks=True, splits=splits, counts=counts)
     result = folder / name
     return Contender(name, storm_py(count, "--json", str(result)), result=result)

@@ -25,6 +25,8 @@ SOURCES = Path(storm_py.__file__).parent
         ("/x/storm_py/runtime/instance.py", "socket.send(message, zmq.NOBLOCK)", "sockets"),
         ("/x/storm_py/runtime/instance.py", "now = time.monotonic()", "the rest"),
         ("/x/storm_py/wire/values.py", "return unpackb(data)", "packing and unpacking"),
+        ("/x/storm_py/wire/frames.py", 'return array("Q", values).tobytes()', "tracking"),
+        ("/x/storm_py/wire/frames.py", "payload = offset + header_len", "frames and routing"),
         ("/x/storm_py/core/pressure.py", "self._done_rows += new_rows", "flow control"),
         ("/usr/lib/site-packages/zmq/sugar/poll.py", "return zmq_poll(sockets)", "sockets"),
         ("/usr/lib/site-packages/msgpack/__init__.py", "return 1", "packing and unpacking"),
@@ -78,3 +80,8 @@ def test_the_suite_draws_it() -> None:
     drawing = charts(parts)["where.svg"]
     assert "split, acks on" in drawing
     assert "split, acks off" in drawing
+
+
+def test_the_lines_that_are_looked_for_are_there() -> None:
+    sources = "\n".join(path.read_text() for path in SOURCES.rglob("*.py"))
+    assert [text for text in sampling._TRACKING_TEXTS if text not in sources] == []
