@@ -7,6 +7,7 @@ user code: the time there does not count.
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -75,6 +76,9 @@ class InlineWatch(Watch):
         pause_secs = min(_LONGEST_PAUSE_SECS, self._limit_secs / 4)
 
         def look_on() -> None:
+            # Two signals at once are not both the main thread's, and what the system gives to this
+            # one does not end a wait of user code.
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             while not over.wait(pause_secs):
                 text = self.look(stuck, at_a_prompt(sys._current_frames().get(watched)))
                 if text is not None:
