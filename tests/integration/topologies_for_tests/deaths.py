@@ -52,6 +52,8 @@ def kill_once(flag: str, victim: str) -> bool:
         return False
     report("killing", victim=victim)
     os.kill(victim_pid(victim), signal.SIGKILL)
+    if victim != "stream manager":
+        signal.pause()  # this process dies of it as well: until then the run must not go on
     return True
 
 
