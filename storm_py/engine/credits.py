@@ -18,7 +18,7 @@ from storm_py.wire.control import Credit
 class Credits:
     """Those of one instance; `clock` gives monotonic seconds.
 
-    Fewer bytes than `wait_bytes`, if it are few rows too, may wait for `wait_secs`.
+    Credits for a few rows, and for fewer than `wait_bytes`, may wait for `wait_secs`.
     """
 
     def __init__(self, clock: Callable[[], float], wait_secs: float, wait_bytes: int) -> None:
@@ -31,7 +31,6 @@ class Credits:
         self._untold_rows = 0
         self._untold_bytes = 0
         self._told_at = -math.inf
-        self._rows = 0
         self._busy_secs = 0.0
         self._busy_since: float | None = None
 
@@ -43,7 +42,6 @@ class Credits:
         total = self._totals.setdefault(task, [0, 0])
         total[0] += rows
         total[1] += nbytes
-        self._rows += rows
         self._untold_rows += rows if rows else START_FRAME_ROWS
         self._untold_bytes += nbytes
 
@@ -62,8 +60,8 @@ class Credits:
     def due_at(self) -> float:
         """When to tell the news, if there is any."""
         many = self._untold_rows >= START_FRAME_ROWS or self._untold_bytes >= self._wait_bytes
-        if many or self._rows < PROVEN_ROWS:
-            return -math.inf
+        if many or any(rows < PROVEN_ROWS for rows, _ in self._totals.values()):
+            return -math.inf  # a task that is new waits for its grants
         return self._told_at + self._wait_secs
 
     def news(self, seq: int) -> Iterator[Credit]:
@@ -98,6 +96,6 @@ class Credits:
         """The session of the input is over, and what it is owed with it."""
         self._totals = {}
         self._told = {}
-        self._rows = 0
+        self._untold_rows = self._untold_bytes = 0
         self._busy_secs = 0.0
         self._busy_since = None

@@ -10,8 +10,8 @@ from storm_py.engine.outflow import WORTH_ROWS
 from storm_py.engine.settings import CREDIT_SECS
 from storm_py.wire.control import Credit, LinkBroken, Pressure, Welcome
 from tests.builders import Data, End, FakeClock, Said, bolt, frame_size, hello, plan_of, rows, spout
-from tests.counter import counter, emit, said, word
-from tests.instance import Instance, ScriptedSpout, nothing
+from tests.counter import PAIR, counter, emit, said, word
+from tests.instance import Instance, ScriptedBolt, ScriptedSpout, nothing
 
 LINGER = 0.2
 
@@ -206,6 +206,14 @@ class TestCreditsForFewRows:
     def test_nor_those_of_a_task_that_is_new(self) -> None:
         instance = counter(clock=FakeClock())
         assert [self.finishes(instance, seq, 1) for seq in (1, 2, 3)] == [[1], [2], [3]]
+
+    def test_nor_those_of_a_new_task_beside_one_that_is_known(self) -> None:
+        instance = Instance(PAIR, 3, ScriptedBolt, FakeClock()).open()
+        instance.gets(11, 1, word(*["a"] * PROVEN_ROWS, dest=3))
+        instance.works()
+        assert self.told(instance.flushes()) == [PROVEN_ROWS]
+        instance.gets(11, 2, word("a", dest=4))
+        assert self.told([*instance.works(), *instance.idles()]) == [1]
 
     def test_nor_those_for_markers_which_may_be_the_last(self) -> None:
         instance = self.known()

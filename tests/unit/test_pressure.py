@@ -118,19 +118,20 @@ class TestIdleIsNotSlow:
             queue.credit(n, n, now=n + 0.9)
         assert queue.rows_per_sec == pytest.approx(1000, rel=0.01)
 
-    def test_messages_that_take_their_time(self) -> None:
-        """What the task says of itself counts, however long its credits are on their way."""
+    @pytest.mark.parametrize(
+        ("credited_after", "busy_secs"),
+        [
+            (0.5, 0.001),  # what the task says counts, however long its credits are on their way
+            (0.001, 10.0),  # but not more than the time in which it had something
+        ],
+    )
+    def test_a_task_that_says_how_long_it_was_busy(
+        self, credited_after: float, busy_secs: float
+    ) -> None:
         queue = connected()
         for n in range(1, 50):
             queue.offer(b"x", 1, now=float(n))
-            queue.credit(n, n, now=n + 0.5, busy_secs=0.001 * n)
-        assert queue.rows_per_sec == pytest.approx(1000, rel=0.01)
-
-    def test_a_task_cannot_be_busy_for_longer_than_it_had_something(self) -> None:
-        queue = connected()
-        for n in range(1, 50):
-            queue.offer(b"x", 1, now=float(n))
-            queue.credit(n, n, now=n + 0.001, busy_secs=10.0 * n)
+            queue.credit(n, n, now=n + credited_after, busy_secs=busy_secs * n)
         assert queue.rows_per_sec == pytest.approx(1000, rel=0.01)
 
     def test_busy_time_is_that_of_its_session(self) -> None:
