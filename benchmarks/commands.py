@@ -22,7 +22,7 @@ class WordCount:
     workers: int = 1
     rate: float = 0.0
     """Sentences per second; 0 is as many as possible."""
-    rows: int = 256
+    rows: int = 1024
     pending: int = 20_000
     conf: tuple[str, ...] = ()
     """More of storm-py's configuration, as key=value."""

@@ -37,7 +37,7 @@ from storm_py.single import SingleWorker
 from storm_py.wire.frames import Tracking, decode_data, encode_data, frames, message_header
 from storm_py.wire.values import PLAIN as PLAIN_CODEC
 
-ROWS = 256
+ROWS = 1024
 REPEATS = 7
 LEAST_SECS = 0.05
 """Shortest time that a step is repeated for, each time."""

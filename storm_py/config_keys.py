@@ -201,7 +201,7 @@ _ALL_KEYS: Final = (
     ),
     Key(
         "storm_py.batch.rows",
-        256,
+        1024,
         integer(1, 65535),
         "tuples",
         "Tuples per frame at which it is sent. Idle input and the two keys below send it earlier.",

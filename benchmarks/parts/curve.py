@@ -8,8 +8,8 @@ from benchmarks.bench import Contender, Options, Part, Table, in_turn, number, s
 from benchmarks.commands import WordCount, storm_py
 from benchmarks.figures import spread
 
-ROWS = (1, 8, 32, 64, 128, 256, 512, 1024)
-FEW_ROWS = (8, 256)
+ROWS = (1, 8, 32, 64, 128, 256, 512, 1024, 2048)
+FEW_ROWS = (8, 1024)
 DELAYS_MS = (1, 2, 5, 20)
 FEW_DELAYS_MS = (1, 5)
 RATE = 20_000

@@ -18,7 +18,8 @@ task, minutes for a slow one. So a task is *limited* until its window is large: 
 it `START_ROWS`, and then as many rows as they are granted, each time anew. Grants share out the
 room that is left in the window, which grows by what the task has finished: while nobody knows yet
 that a bolt far behind is slow, no more waits before a relay than behind it. A task that is not
-limited costs its senders nothing until it is pressured.
+limited costs its senders nothing until it is pressured. Tasks of one component are *kin*, and run
+the same code: until a task has shown how fast it is itself, what its kin have finished counts too.
 
 Pure: time is an argument; frames are opaque bytes. The composition with links and announcements is
 `storm_py.engine.stream_manager_core`.
@@ -43,6 +44,8 @@ START_FRAME_ROWS: Final = INITIAL_ROWS // 4
 FREE_ROWS: Final = 1024
 #: ...and that has finished so many: what it says of its rate may be relied on.
 PROVEN_ROWS: Final = 256
+#: The largest window of a task known by its kin alone: enough to show what it can do itself.
+NEWCOMER_ROWS: Final = START_ROWS + PROVEN_ROWS
 #: A task that has credited nothing for this long, though something is outstanding, is stalled...
 STALL_SECS: Final = 1.0
 #: ...and pressured above this many rows.
@@ -73,31 +76,69 @@ class QueueStatistics:
     limited: bool
 
 
+class Drain:
+    """Rows finished, and the busy time that took; of late, and in all."""
+
+    __slots__ = ("_memory_secs", "busy_secs", "done_rows", "proven_rows")
+
+    def __init__(self) -> None:
+        self.done_rows = 0.0
+        self.busy_secs = 0.0
+        self.proven_rows = 0
+        self._memory_secs = 0.0
+
+    def remember(self, secs: float) -> None:
+        """Average over so many busy seconds more."""
+        self._memory_secs += secs
+
+    def finished(self, rows: int, busy_secs: float) -> None:
+        """So many rows were finished in this time."""
+        self.done_rows += rows
+        self.proven_rows += rows
+        self.busy_secs += busy_secs
+        if self.busy_secs > self._memory_secs:
+            self.done_rows *= self._memory_secs / self.busy_secs
+            self.busy_secs = self._memory_secs
+
+    @property
+    def known(self) -> bool:
+        """Whether that is enough to go by."""
+        return self.proven_rows >= PROVEN_ROWS or self.busy_secs >= RATE_MEMORY_SECS
+
+    @property
+    def rows_per_sec(self) -> float:
+        """The drain rate, 0 while unknown."""
+        return self.done_rows / self.busy_secs if self.busy_secs > 0 else 0.0
+
+
 class TaskQueue:
-    """The frames on their way to one task."""
+    """The frames on their way to one task; `kin` sums up all tasks of its component here."""
 
     __slots__ = (
         "_backlog",
         "_backlog_bytes",
         "_backlog_rows",
-        "_busy_secs",
         "_busy_since",
         "_connected",
         "_credited_busy_secs",
         "_credited_bytes",
         "_credited_rows",
-        "_done_rows",
+        "_drain",
+        "_kin",
         "_limits",
         "_outstanding_bytes",
         "_outstanding_rows",
         "_part_credited",
         "_pressured",
-        "_proven_rows",
         "_unfinished",
     )
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, kin: Drain | None = None) -> None:
         self._limits = limits
+        self._drain = Drain()
+        self._kin = Drain() if kin is None else kin
+        for drain in (self._drain, self._kin):
+            drain.remember(RATE_MEMORY_SECS)
         self._backlog: deque[tuple[bytes, int]] = deque()
         self._backlog_rows = 0
         self._backlog_bytes = 0
@@ -110,9 +151,6 @@ class TaskQueue:
         self._credited_rows = 0
         self._credited_bytes = 0
         self._credited_busy_secs = 0.0
-        self._done_rows = 0.0
-        self._proven_rows = 0
-        self._busy_secs = 0.0
         self._busy_since = 0.0
         self._pressured = False
 
@@ -148,17 +186,13 @@ class TaskQueue:
         unfinished = self._unfinished
         while unfinished and len(unfinished[0]) <= self._part_credited:
             self._part_credited -= len(unfinished.popleft())
-        self._done_rows += new_rows
-        self._proven_rows += new_rows
         busy = max(0.0, now - self._busy_since)
         if busy_secs > self._credited_busy_secs:
             busy = min(busy, busy_secs - self._credited_busy_secs)
             self._credited_busy_secs = busy_secs
-        self._busy_secs += busy
         self._busy_since = now
-        if self._busy_secs > RATE_MEMORY_SECS:
-            self._done_rows *= RATE_MEMORY_SECS / self._busy_secs
-            self._busy_secs = RATE_MEMORY_SECS
+        self._drain.finished(new_rows, busy)
+        self._kin.finished(new_rows, busy)
         return self._release(now)
 
     def connect(self, now: float) -> Sequence[bytes]:
@@ -215,7 +249,7 @@ class TaskQueue:
     def limited(self) -> bool:
         """Whether its senders may send only what they are granted."""
         free_rows = self._limits.free_rows
-        proven = START_ROWS + self._proven_rows
+        proven = START_ROWS + self._drain.proven_rows
         return self.window_rows < free_rows or proven < min(free_rows, PROVEN_ROWS)
 
     def grant(self, senders: int) -> int:
@@ -225,7 +259,13 @@ class TaskQueue:
 
     @property
     def _allowed_rows(self) -> int:
-        return min(self.window_rows, START_ROWS + self._proven_rows)
+        proven = self._kin if self._by_kin else self._drain
+        return min(self.window_rows, START_ROWS + proven.proven_rows)
+
+    @property
+    def _by_kin(self) -> bool:
+        """Whether its kin say more about this task than what it has finished itself."""
+        return self._kin.known and not self._drain.known
 
     @property
     def pressured(self) -> bool:
@@ -235,14 +275,17 @@ class TaskQueue:
     @property
     def rows_per_sec(self) -> float:
         """The drain rate, 0 while unknown."""
-        return self._done_rows / self._busy_secs if self._busy_secs > 0 else 0.0
+        return self._drain.rows_per_sec
 
     @property
     def window_rows(self) -> int:
         """How many rows may be outstanding, if more than one frame is."""
-        if self._done_rows == 0 or self._busy_secs == 0:
+        by_kin = self._by_kin
+        rows_per_sec = (self._kin if by_kin else self._drain).rows_per_sec
+        if not rows_per_sec:
             return INITIAL_ROWS
-        return max(1, int(self.rows_per_sec * self._limits.window_secs))
+        rows = max(1, int(rows_per_sec * self._limits.window_secs))
+        return min(NEWCOMER_ROWS, rows) if by_kin else rows
 
     @property
     def frame_rows(self) -> int:

@@ -12,10 +12,11 @@ A peer is named `i<instance id>` (an instance) or `s<worker id>` (a stream manag
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from storm_py.core.plan import PhysicalPlan
-from storm_py.core.pressure import Limits, TaskQueue
+from storm_py.core.pressure import Drain, Limits, TaskQueue
 from storm_py.core.roots import RandomBits
 from storm_py.errors import ProtocolError
 from storm_py.wire import control, frames
@@ -53,13 +54,14 @@ class StreamManagerCore:
         self._held: dict[str, list[bytes]] = {}
         self._congested: set[str] = set()
         self._frames = self._unroutable = 0
+        kin: defaultdict[str, Drain] = defaultdict(Drain)
         for executor in plan.executors:
             peer = stream_manager_peer(executor.worker)
             local = executor.worker == worker
             for task in executor.tasks:
                 self._route[task] = instance_peer(executor.instance) if local else peer
                 if local:
-                    self._queues[task] = TaskQueue(limits)
+                    self._queues[task] = TaskQueue(limits, kin[executor.component_id])
                 else:
                     self._held.setdefault(peer, [])
         self._trees = Trees(plan, worker)

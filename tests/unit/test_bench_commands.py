@@ -16,7 +16,7 @@ class TestCommands:
     def test_acks_off(self) -> None:
         assert storm_py(WordCount(1000)) == [
             *LOCAL,
-            *("--workers", "1", "-c", "storm_py.batch.rows=256"),
+            *("--workers", "1", "-c", "storm_py.batch.rows=1024"),
             *("-c", "topology.acker.executors=0", "--", "1000", "--splits", "1", "--counts", "2"),
         ]
 
@@ -39,7 +39,7 @@ class TestCommands:
         template = "other 'a b' n={sentences} {acks} {rows} {pending} {rate}"
         count = WordCount(1000, True, rate=0.5)
         assert yardstick(template, count) == [
-            *("other", "a b", "n=1000", "1", "256", "20000", "0.5")
+            *("other", "a b", "n=1000", "1", "1024", "20000", "0.5")
         ]
 
     def test_a_yardstick_without_places_stays_as_it_is(self) -> None:

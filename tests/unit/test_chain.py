@@ -238,7 +238,7 @@ class TestHandingOver:
         while instance.core.has_work:
             instance.works()
         assert len(executed(instance)) == 20 + 20 * 100 + 20 * 100 * 100
-        assert most <= 20 + 2 * (256 + 100)  # a frame of each, and what the last row became
+        assert most <= 20 + 2 * (1024 + 100)  # a frame of each, and what the last row became
 
     def test_a_slow_bolt_slows_its_source(self) -> None:
         clock = FakeClock()

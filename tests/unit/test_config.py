@@ -41,7 +41,7 @@ EXPECTED_DEFAULTS: dict[str, object] = {
     "topology.error.throttle.interval.secs": 10,
     "topology.max.error.report.per.interval": 5,
     "storm_py.fuse": True,
-    "storm_py.batch.rows": 256,
+    "storm_py.batch.rows": 1024,
     "storm_py.batch.bytes": 65536,
     "storm_py.batch.delay.ms": 2,
     "storm_py.batch.linger.ms": None,

@@ -6,10 +6,12 @@ import pytest
 
 from storm_py.core.pressure import (
     INITIAL_ROWS,
+    NEWCOMER_ROWS,
     PROVEN_ROWS,
     STALL_ROWS,
     STALL_SECS,
     START_ROWS,
+    Drain,
     Limits,
     QueueStatistics,
     TaskQueue,
@@ -274,6 +276,62 @@ class TestLimited:
             queue.offer(b"x", rows, n / 1000)
             queue.credit(queue._credited_rows + rows, n, n / 1000 + 0.0001)
         assert [queue.grant(senders) for senders in (1, 2, 5, 72, 100)] == [72, 36, 14, 1, 1]
+
+
+class TestKin:
+    """Tasks of one component: what they have finished speaks for one that has not yet."""
+
+    def test_a_newcomer_is_granted_at_once_what_shows_its_own_speed(self) -> None:
+        newcomer = TaskQueue(LIMITS, self.kin(rows=PROVEN_ROWS, rate=100_000))
+        newcomer.connect(0.0)
+        assert newcomer.grant(1) == newcomer.window_rows == NEWCOMER_ROWS
+        newcomer.offer(b"x", NEWCOMER_ROWS, 0.0)
+        assert (newcomer.grant(1), newcomer.limited) == (0, True)
+        newcomer.credit(NEWCOMER_ROWS, 1, 0.01)
+        assert not newcomer.limited
+
+    def test_kin_that_have_finished_less_say_nothing(self) -> None:
+        newcomer = TaskQueue(LIMITS, self.kin(rows=PROVEN_ROWS - 1, rate=100_000))
+        assert (newcomer.grant(1), newcomer.window_rows) == (START_ROWS, INITIAL_ROWS)
+
+    @pytest.mark.parametrize("rate", [1, 10, 100])
+    def test_beside_slow_kin_it_gets_what_they_finish_in_their_window(self, rate: int) -> None:
+        newcomer = TaskQueue(LIMITS, self.kin(rows=max(1, rate // 2), rate=rate))
+        assert newcomer.grant(1) == newcomer.window_rows == max(1, rate // 2)
+
+    def test_a_slow_one_among_fast_kin_is_soon_known_for_what_it_is(self) -> None:
+        slow = TaskQueue(LIMITS, self.kin(rows=PROVEN_ROWS, rate=100_000))
+        slow.connect(0.0)
+        for _ in range(NEWCOMER_ROWS):
+            slow.offer(b"x", 1, 0.0)
+        for n in (1, 2, 3):
+            slow.credit(n, n, n / 10)
+        assert (slow.window_rows, slow.grant(1), slow.turned(0.3)) == (5, 0, None)
+        slow.offer(b"x", 6, 0.3)
+        assert slow.turned(0.3) is True
+
+    def test_a_fast_one_among_slow_kin_too(self) -> None:
+        kin = self.kin(rows=10, rate=10)
+        fast = TaskQueue(LIMITS, kin)
+        fast.connect(0.0)
+        rows = n = 0
+        while fast.limited:
+            n, granted = n + 1, fast.grant(1)
+            fast.offer(b"x", granted, n / 1000)
+            rows += granted
+            fast.credit(rows, n, n / 1000 + granted / 100_000)
+        assert fast.window_rows > LIMITS.free_rows
+        assert rows <= 3 * PROVEN_ROWS
+
+    @staticmethod
+    def kin(rows: int, rate: int) -> Drain:
+        """A component of which one task has finished so many rows, at so many per second."""
+        kin = Drain()
+        other = TaskQueue(LIMITS, kin)
+        other.connect(0.0)
+        other.offer(b"x", rows, 0.0)
+        other.credit(rows, 1, rows / rate)
+        return kin
 
 
 class TestSessions:
