@@ -150,7 +150,7 @@ class LocalRun:
         self._signals += 1
 
     def _run_in(self, folder: RunFolder, wakeup: int) -> RunResult:
-        folder.write_plan(self._plan, self._user, self._components)
+        folder.write_run(self._plan, self._user, self._components)
         self._folder = folder
         self._logs = self._log_dir or folder.path / "logs"
         context: Context = zmq.Context()
@@ -257,7 +257,7 @@ class LocalRun:
         logs = self._logs / str(6700 + worker)
         logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         command = [sys.executable, "-P", "-m", "storm_py.runtime.worker"]
-        args = [self._folder.path, worker, incarnation, self._logs, os.getpid()]
+        args = [self._folder.path, worker, incarnation, self._plan.version, self._logs, os.getpid()]
         with (logs / "worker.log").open("ab") as log:
             self._processes[worker] = subprocess.Popen(
                 [*command, *(str(arg) for arg in args)],

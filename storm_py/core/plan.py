@@ -54,12 +54,14 @@ class PhysicalPlan:
     #: by the id of the instance, its executors: one, or a fused chain from its beginning
     instances: Mapping[int, tuple[ExecutorPlan, ...]] = field(init=False)
     _worker_of: Mapping[int, int] = field(init=False)
+    _by_id: Mapping[int, ExecutorPlan] = field(init=False)
 
     def __post_init__(self) -> None:
         components = {t: e.component_id for e in self.executors for t in e.tasks}
         object.__setattr__(self, "task_to_component", dict(sorted(components.items())))
         workers = {t: e.worker for e in self.executors for t in e.tasks}
         object.__setattr__(self, "_worker_of", workers)
+        object.__setattr__(self, "_by_id", {e.id: e for e in self.executors})
         instances: dict[int, list[ExecutorPlan]] = {}
         for executor in self.executors:
             instances.setdefault(executor.instance, []).append(executor)
@@ -97,10 +99,10 @@ class PhysicalPlan:
         return f"{names} ({'task' if len(members) == 1 else 'tasks'} {tasks})"
 
     def executor(self, executor_id: int) -> ExecutorPlan:
-        """The executor with this id; they are numbered from 1."""
-        if not 1 <= executor_id <= len(self.executors):
-            raise IndexError(f"no executor {executor_id}; there are {len(self.executors)}")
-        return self.executors[executor_id - 1]
+        """The executor with this id: an id that a plan has given is never given to other tasks."""
+        if executor_id not in self._by_id:
+            raise IndexError(f"no executor {executor_id}; there are {sorted(self._by_id)}")
+        return self._by_id[executor_id]
 
     def executor_of(self, task: int) -> ExecutorPlan:
         """The executor of a task."""
@@ -177,6 +179,18 @@ class PhysicalPlan:
             for task in target.candidates
         }
         return frozenset(found.difference(self.handed(executor)))
+
+    def runs_alike(self, instance: int, other: PhysicalPlan) -> bool:
+        """Whether the process of an instance may go on under another version of this plan.
+
+        It may if it is in both, on the same worker, with the same tasks, and if the same tasks are
+        near to it; who hosts those that are not does not matter to it.
+        """
+        ours, theirs = self.instances.get(instance), other.instances.get(instance)
+        return ours == theirs and all(
+            self.targets(member.component_id, member) == other.targets(member.component_id, member)
+            for member in ours or ()
+        )
 
     def downstream(self, component_id: str) -> tuple[str, ...]:
         """The components that consume a stream of this one."""

@@ -3,11 +3,9 @@
 One per executor, or per chain of fused ones. It decodes frames, runs user code over their rows,
 gathers what is emitted into batches, credits what is finished, heeds pressure, and carries END
 waves. Sockets, clocks and processes belong to the driver (`storm_py.runtime.instance`,
-`storm_py.single`), which hands in a `Port` for what is needed while user code runs: the time, and
-a way to send. Input is decoded and queued by `storm_py.engine.intake`, output gathered and sent by
-`storm_py.engine.outflow`, or handed over within the instance by `storm_py.engine.chain`; spouts
-take their turns in `storm_py.engine.spouts`, and what the end of the input takes is in
-`storm_py.engine.waves`.
+`storm_py.single`), which hands in a `Port`: the time, and a way to send. Of this package, `intake`
+decodes and queues input, `outflow` gathers and sends output, `chain` hands it over within the
+instance, `spouts` gives spouts their turns, and `waves` is what the end of the input takes.
 
 User code runs nowhere but inside `open`, `activate`, `deactivate`, `on_data`, `work`, `spin`,
 `tick`, `on_wave` and `close`, on the thread that calls them. `on_control` and `disconnect` may also
@@ -66,7 +64,6 @@ class InstanceCore:
         watch: Watch | None = None,
         groupings: Mapping[int, CustomGroupings] = MappingProxyType({}),
     ) -> None:
-        self._plan = plan
         self._port = port
         self._sessions = Sessions(plan.topology_id, plan.version)
         self._inbound: int | None = None
@@ -134,6 +131,11 @@ class InstanceCore:
     def deactivate(self) -> None:
         """Spouts may not emit until the next activate; answers still reach them."""
         self._spouts.deactivate()
+
+    def replan(self, plan: PhysicalPlan) -> None:
+        """Go on under another version of the plan, under which this instance runs alike."""
+        self._sessions.replan(plan.version)
+        self._out.replan(plan)
 
     def connect(self) -> None:
         """Sockets to a (new) stream manager are there: open a session."""

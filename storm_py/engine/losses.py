@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .worker_core import STREAM_MANAGER
+from .worker_children import STREAM_MANAGER
 
 _REPLAYED: Final = "; tracked ones failed, for their spouts to emit again"
 

@@ -8,6 +8,7 @@ an outbox. What comes in is the business of `storm_py.engine.intake`. Pure: the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from storm_py.constants import RESERVED_PREFIX
@@ -77,6 +78,11 @@ class Outflow:
         self.metering = Allowances(systems)
         #: The largest frames, in rows, to tasks downstream that have been heard of, or are heeded.
         self._frame_rows: dict[int, int] = {}
+        self.replan(plan)
+
+    def replan(self, plan: PhysicalPlan) -> None:
+        """Who hosts the spouts is in this plan; say so from the next session on."""
+        self._hello = replace(self._hello, assignment_version=plan.version)
         # With one worker one tracker hosts every spout, and records need no sorting.
         spouts = [task for spout in plan.topology.spouts for task in plan.tasks_of(spout)]
         self._spout_workers = {task: plan.worker_of(task) for task in spouts}

@@ -43,6 +43,10 @@ class Sessions:
         self._broken: dict[str, tuple[int, Hello]] = {}
         self._refused = 0
 
+    def replan(self, assignment_version: int) -> None:
+        """Who belongs to an older assignment is refused from now on."""
+        self._assignment_version = assignment_version
+
     def hello(self, session: int, hello: Hello) -> bool:
         """Let a peer in; False for another topology, an older owner, an older incarnation of the
         peer, a session that is broken, or one that is another peer's.

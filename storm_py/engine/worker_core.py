@@ -6,16 +6,33 @@ the worker orders them to connect. An instance whose link is open reports itself
 process dies, whoever was linked to it is ordered to disconnect *before* a successor of a higher
 incarnation is started, so that no message of the dead reaches the living. Restarts back off.
 
+Under another version of the plan instances that it does not keep leave first; then the stream
+manager goes on as its own successor, so that whatever was on its way to others is given up as if it
+had died, and the instances that are new are started. Processes that are kept stay the same.
+
 Pure: events in, actions out; processes, pipes and clocks are in `storm_py.runtime.worker`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable
 from typing import Final
 
 from storm_py.wire import control
+
+from .worker_actions import (
+    Action,
+    Adopt,
+    CannotStart,
+    KillInstance,
+    Leave,
+    ReplanStreamManager,
+    StartInstance,
+    StartStreamManager,
+    Tell,
+    TellParent,
+)
+from .worker_children import Child, NextPlan, Orders
 
 #: Seconds before the first, second, ... restart in a row of one process; the last one repeats.
 BACKOFF_SECS: Final = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -27,92 +44,10 @@ STILLBORN: Final = 3
 #: Seconds before the restart of an instance that did not come up, while the worker never was:
 #: whoever runs the worker may want to stop it instead, and has to hear of it first.
 STILLBORN_SECS: Final = 0.5
+#: Seconds that an instance has to leave a worker that goes on without it, before it is killed.
+LEAVE_SECS: Final = 5.0
 #: Restarts of a process during the life of its worker that keep its numbers ascending.
 _RESTARTS: Final = 1 << 16
-
-STREAM_MANAGER: Final = "stream-manager"
-INSTANCE: Final = "instance"
-
-
-@dataclass(frozen=True, slots=True)
-class StartStreamManager:
-    """Start the stream manager."""
-
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class StartInstance:
-    """Start the instance of an executor."""
-
-    executor: int
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tell:
-    """Send a record to a process of this worker ("sm" or "i<executor>")."""
-
-    identity: str
-    record: control.Control
-
-
-@dataclass(frozen=True, slots=True)
-class TellParent:
-    """Send a record to whoever runs this worker."""
-
-    record: control.Control
-
-
-@dataclass(frozen=True, slots=True)
-class CannotStart:
-    """Report that the instance of an executor dies each time before it is up; it said nothing."""
-
-    executor: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Leave:
-    """Everything has stopped: the worker may exit."""
-
-
-Action = StartStreamManager | StartInstance | Tell | TellParent | CannotStart | Leave
-
-
-@dataclass(slots=True)
-class _Process:
-    """One process that this worker keeps alive; executor 0 is the stream manager."""
-
-    executor: int
-    incarnation: int = 0
-    addresses: control.Register | None = None
-    ready: bool = False
-    active: bool = False
-    gone: bool = False
-    restart_at: float | None = None
-    started_at: float = 0.0
-    failures: int = 0
-    stillborn: int = 0
-    reason: str = ""
-
-    @property
-    def identity(self) -> str:
-        return f"i{self.executor}" if self.executor else "sm"
-
-    @property
-    def role(self) -> str:
-        return INSTANCE if self.executor else STREAM_MANAGER
-
-
-@dataclass(slots=True)
-class _Orders:
-    """What the parent wants of processes that start later."""
-
-    active: bool = False
-    wave: control.Wave | None = None
-    peers: dict[str, control.Connect] = field(default_factory=dict)
-    stopping: bool = False
 
 
 def newest_incarnation(worker_incarnation: int) -> int:
@@ -131,10 +66,11 @@ class WorkerCore:
         self._worker = worker
         self._incarnation = incarnation
         newest = newest_incarnation(incarnation - 1)
-        self._manager = _Process(0, newest)
-        self._instances = {executor: _Process(executor, newest) for executor in executors}
-        self._orders = _Orders()
+        self._manager = Child(0, newest)
+        self._instances = {executor: Child(executor, newest) for executor in executors}
+        self._orders = Orders()
         self._announced_ready = False
+        self._next: NextPlan | None = None
 
     # ---- life of the processes -----------------------------------------------------------------
 
@@ -145,7 +81,7 @@ class WorkerCore:
             actions += self._start(process, now)
         return actions
 
-    def _start(self, process: _Process, now: float) -> list[Action]:
+    def _start(self, process: Child, now: float) -> list[Action]:
         process.incarnation += 1
         process.addresses = None
         process.ready = False
@@ -182,7 +118,7 @@ class WorkerCore:
         actions += [Tell("sm", connect) for connect in self._orders.peers.values()]
         return actions
 
-    def _link(self, instance: _Process) -> list[Action]:
+    def _link(self, instance: Child) -> list[Action]:
         theirs, ours = instance.addresses, self._manager.addresses
         if theirs is None or ours is None:
             return []
@@ -213,7 +149,7 @@ class WorkerCore:
                 actions.append(TellParent(control.WorkerReady(self._worker, self._incarnation)))
         return actions
 
-    def _restarted(self, process: _Process) -> Action:
+    def _restarted(self, process: Child) -> Action:
         reason, process.reason = process.reason, ""
         return TellParent(
             control.Restarted(
@@ -237,6 +173,9 @@ class WorkerCore:
             # Who waits for room in a socket of the dead would wait for ever.
             return [*([] if process.executor else self._unlink(process)), *self._after_stop()]
         actions = self._unlink(process)
+        if process.leaving:
+            process.gone = True
+            return actions + self._go_on(now)
         if not process.executor:
             down = control.StreamManagerDown(self._worker, self._incarnation, process.incarnation)
             actions.append(TellParent(down))
@@ -252,7 +191,7 @@ class WorkerCore:
             actions.append(CannotStart(process.executor, reason))
         return actions + self.tick(now)
 
-    def _unlink(self, process: _Process) -> list[Action]:
+    def _unlink(self, process: Child) -> list[Action]:
         """Tell everybody who was linked to a process that it is gone."""
         if process.executor:
             return [Tell("sm", control.Disconnect(process.identity, process.incarnation))]
@@ -267,6 +206,13 @@ class WorkerCore:
         for process in (self._manager, *self._instances.values()):
             if process.restart_at is not None and now >= process.restart_at:
                 actions += self._start(process, now)
+        if self._next is not None and now >= self._next.kill_at:
+            self._next.kill_at = now + LEAVE_SECS
+            actions += [
+                KillInstance(process.executor, process.addresses.pid)
+                for process in self._instances.values()
+                if process.leaving and not process.gone and process.addresses is not None
+            ]
         return actions
 
     def next_timeout(self) -> float | None:
@@ -276,9 +222,68 @@ class WorkerCore:
             for p in (self._manager, *self._instances.values())
             if p.restart_at is not None
         ]
+        if self._next is not None:
+            waiting.append(self._next.kill_at)
         return min(waiting, default=None)
 
-    def _process(self, executor: int) -> _Process | None:
+    # ---- another version of the plan -----------------------------------------------------------
+
+    def replan(
+        self, version: int, instances: Iterable[int], kept: Container[int], now: float
+    ) -> list[Action]:
+        """Run these instances from now on, under this version of the plan.
+
+        Those in `kept` go on as they are; all others that run now leave, and are killed if they do
+        not. An order to stop, which may have come before, is not affected.
+        """
+        if self._orders.stopping:
+            return []
+        self._next = NextPlan(version, tuple(instances), now + LEAVE_SECS)
+        actions: list[Action] = []
+        for process in self._instances.values():
+            if process.executor in kept or process.leaving:
+                continue
+            process.leaving = True
+            if process.restart_at is None:
+                actions.append(Tell(process.identity, control.Stop()))
+            else:
+                process.restart_at = None
+                process.gone = True
+        return actions + self._go_on(now)
+
+    def _go_on(self, now: float) -> list[Action]:
+        """Adopt the next version once everybody has left who had to."""
+        then = self._next
+        if then is None or any(p.leaving and not p.gone for p in self._instances.values()):
+            return []
+        self._next = None
+        actions: list[Action] = [Adopt(then.version)]
+        manager = self._manager
+        if manager.restart_at is None:
+            actions += self._unlink(manager)
+            down = control.StreamManagerDown(self._worker, self._incarnation, manager.incarnation)
+            manager.incarnation += 1
+            manager.addresses = None
+            actions += [
+                TellParent(down),
+                ReplanStreamManager(manager.incarnation, then.version),
+            ]
+        before = self._instances
+        self._instances = {}
+        self._announced_ready = False
+        newest = newest_incarnation(self._incarnation - 1)
+        for executor in then.instances:
+            process = before.get(executor)
+            if process is not None and not process.leaving:
+                self._instances[executor] = process
+                actions.append(Tell(process.identity, control.Replan(then.version, 0)))
+                continue
+            last = newest if process is None else process.incarnation
+            self._instances[executor] = fresh = Child(executor, last)
+            actions += self._start(fresh, now)
+        return actions
+
+    def _process(self, executor: int) -> Child | None:
         return self._instances.get(executor) if executor else self._manager
 
     # ---- orders of the parent ------------------------------------------------------------------
@@ -308,12 +313,13 @@ class WorkerCore:
                 return [Tell("sm", record)]
             case control.Stop():
                 orders.stopping = True
+                self._next = None
                 actions: list[Action] = []
                 for process in self._instances.values():
                     if process.restart_at is not None:
                         process.restart_at = None
                         process.gone = True
-                    else:
+                    elif not process.leaving:
                         actions.append(Tell(process.identity, record))
                 if self._manager.restart_at is not None:
                     self._manager.restart_at = None
@@ -322,7 +328,7 @@ class WorkerCore:
             case _:
                 raise ValueError(f"{type(record).__name__} is no order for a worker")
 
-    def _activate(self, instance: _Process) -> list[Action]:
+    def _activate(self, instance: Child) -> list[Action]:
         """Once is enough: an instance outlives its stream manager and stays active."""
         if instance.active:
             return []

@@ -78,17 +78,24 @@ class RunFolder:
 
     # ---- what is written once ------------------------------------------------------------------
 
-    def write_plan(self, plan: PhysicalPlan, user: UserCode, components: dict[str, bytes]) -> None:
-        """Write the plan, where user code lives, and each component's pickled object."""
-        (self.path / "plan.json").write_bytes(dump_plan(plan))
+    def write_run(self, plan: PhysicalPlan, user: UserCode, components: dict[str, bytes]) -> None:
+        """Write the first plan, where user code lives, and each component's pickled object."""
+        self.write_plan(plan)
         code = {"module": user.module, "sys_path": user.sys_path}
         (self.path / "user.json").write_text(json.dumps(code))
         for i, component in enumerate(sorted(components)):
             self._component(i).write_bytes(components[component])
 
-    def read_plan(self) -> PhysicalPlan:
-        """The plan of the run."""
-        return load_plan((self.path / "plan.json").read_bytes())
+    def write_plan(self, plan: PhysicalPlan) -> None:
+        """Write a plan, for those who are told of its version from now on."""
+        self._plan(plan.version).write_bytes(dump_plan(plan))
+
+    def read_plan(self, version: int) -> PhysicalPlan:
+        """A version of the plan that has been written."""
+        return load_plan(self._plan(version).read_bytes())
+
+    def _plan(self, version: int) -> Path:
+        return self.path / f"plan.{version}.json"
 
     def read_user(self) -> UserCode:
         """Where user code lives."""

@@ -18,7 +18,8 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .instance import InstanceSpec, run_instance
+from .become_instance import run_instance
+from .instance import InstanceSpec
 from .process import (
     collect_rarely,
     describe_exit,

@@ -9,16 +9,13 @@ exception of user code is reported and ends this process only; the worker starts
 from __future__ import annotations
 
 import gc
-import importlib
 import logging
 import math
 import os
 import random
-import sys
 import time
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 
 import zmq
 
@@ -34,7 +31,7 @@ from storm_py.transport.zeromq import UPSTREAM_HWM, ChannelClient, Context, Inle
 from storm_py.wire import control
 
 from .folder import RunFolder
-from .logs import RecordQueue, set_up_logging
+from .logs import RecordQueue
 from .page import PageWriter
 from .process import CALM_SECS, drain_pipe, run_times
 
@@ -58,6 +55,7 @@ class InstanceSpec:
     worker_incarnation: int
     instance: int
     incarnation: int
+    plan_version: int
 
 
 class Instance(Watch):
@@ -72,6 +70,7 @@ class Instance(Watch):
         records: RecordQueue,
     ) -> None:
         self._spec = spec
+        self._folder = folder
         self._records = records
         self._channel = channel
         self._context: Context = zmq.Context.instance()
@@ -346,6 +345,8 @@ class Instance(Watch):
                 self._core.deactivate()
             case control.Wave(wave=wave, drain=drain):
                 self._core.on_wave(wave, drain)
+            case control.Replan(version=version):
+                self._core.replan(self._folder.read_plan(version))
             case control.Stop():
                 self._stopped = True
             case _:
@@ -367,34 +368,3 @@ class Instance(Watch):
             self._core.flush()
         self._write_page()
         self.report(error.report(fatal=True))
-
-
-def run_instance(spec: InstanceSpec) -> int:
-    """Become the instance; returns the exit code."""
-    folder = RunFolder(Path(spec.folder))
-    user = folder.read_user()
-    sys.path.insert(0, user.sys_path)
-    plan = folder.read_plan()
-    records = RecordQueue(plan.label(spec.instance))
-    set_up_logging(records)
-    address = folder.worker_address(spec.worker, spec.worker_incarnation)
-    channel = ChannelClient(zmq.Context.instance(), address, f"i{spec.instance}.{spec.incarnation}")
-    code = 1
-    try:
-        importlib.import_module(user.module)
-        instance = Instance(spec, folder, plan, channel, records)
-        try:
-            instance.run()
-            code = 0
-        except UserError as error:
-            instance.give_up(error)
-    except Exception as error:  # noqa: BLE001 - the boundary of the process: told, then it ends
-        _LOG.exception("instance %d failed", spec.instance)
-        first = plan.executor(spec.instance)
-        failure = UserError(first.component_id, first.tasks[0], "start", error)
-        channel.send(control.encode(failure.report(fatal=True)))
-    for record in records.take():
-        channel.send(control.encode(record))
-    channel.close(linger_secs=2.0)
-    zmq.Context.instance().destroy(linger=None)
-    return code

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import zmq
 
+from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.lingering import Lingering
 from storm_py.engine.links import Send
 from storm_py.engine.settings import limits, linger_secs, max_timeout_secs
@@ -54,15 +55,19 @@ class StreamManager:
     """The driver."""
 
     def __init__(
-        self, folder: RunFolder, worker: int, worker_incarnation: int, incarnation: int
+        self,
+        folder: RunFolder,
+        worker: int,
+        worker_incarnation: int,
+        incarnation: int,
+        version: int,
     ) -> None:
-        plan = folder.read_plan()
+        self._folder = folder
+        self._worker = worker
+        plan = folder.read_plan(version)
         self._context: Context = zmq.Context.instance()
-        self._core = StreamManagerCore(
-            plan, worker, incarnation, random.Random(), limits(plan.conf)
-        )
         self._lingering = Lingering(linger_secs(plan.conf))
-        self._core.parcels.linger_secs = self._lingering.secs * _SHARE
+        self._begin(plan, incarnation)
         self._high_bytes = limits(plan.conf).high_bytes
         self._timeout_secs: float = max_timeout_secs(plan)
         data, ctl = folder.inlet_addresses(f"s{worker}", worker_incarnation, incarnation)
@@ -73,7 +78,6 @@ class StreamManager:
         self._waiting_bytes: dict[str, int] = {}
         address = folder.worker_address(worker, worker_incarnation)
         self._channel = ChannelClient(self._context, address, f"sm.{incarnation}")
-        self._incarnation = incarnation
         self._reported: list[int] = []
         self._reported_frames = 0
         #: whether queues may have changed since the last report, without a frame that came
@@ -85,12 +89,28 @@ class StreamManager:
             self._poller.register(socket, zmq.POLLIN)
         self._poller.register(self._inlet.data, zmq.POLLIN)
 
+    def _begin(self, plan: PhysicalPlan, incarnation: int) -> None:
+        self._incarnation = incarnation
+        rng, bounds = random.Random(), limits(plan.conf)
+        self._core = StreamManagerCore(plan, self._worker, incarnation, rng, bounds)
+        self._core.parcels.linger_secs = self._lingering.secs * _SHARE
+
+    def _replan(self, version: int, incarnation: int) -> None:
+        """Go on under another plan as what a successor would be: with no link, and no trees."""
+        for outlet in self._outlets.values():
+            outlet.close()
+        for what_was in (self._outlets, self._waiting, self._waiting_bytes):
+            what_was.clear()
+        self._begin(self._folder.read_plan(version), incarnation)
+        self._unreported = True
+        self._register()
+
     def run(self) -> None:
         """Register and serve until the worker says stop."""
         self._register()
         gc.collect()
         gc.freeze()
-        receive, clock, core = self._inlet.data.recv, time.monotonic, self._core
+        receive, clock = self._inlet.data.recv, time.monotonic
         look_at = calm_until = report_at = 0.0
         rotate_at = clock() + self._timeout_secs
         while not self._stopped:
@@ -105,7 +125,7 @@ class StreamManager:
                 look_at = 0.0
             now = clock()
             if now >= look_at:
-                self._transmit(core.parcels.due(now))
+                self._transmit(self._core.parcels.due(now))
                 self._consider_lingering(now)
                 self._look(now)
                 look_at, calm_until = now + _LOOK_SECS, now + CALM_SECS
@@ -239,6 +259,8 @@ class StreamManager:
                 self._close(peer, gone=incarnation)
             case control.Stop():
                 self._stopped = True
+            case control.Replan(version=version, incarnation=incarnation):
+                self._replan(version, incarnation)
             case _:
                 _LOG.warning("order %s is not for a stream manager", type(order).__name__)
 
@@ -269,15 +291,14 @@ class StreamManager:
 
 
 def main() -> None:
-    """Entry point: folder, worker, its incarnation, own incarnation, parent's process id."""
-    path, worker, worker_incarnation, incarnation, parent = sys.argv[1:]
+    """Entry point: folder, worker, its incarnation, own one, plan's version, parent's pid."""
+    path, worker, worker_incarnation, incarnation, version, parent = sys.argv[1:]
     leave_terminal_signals_to_parent()
     die_with_parent(int(parent))
     set_up_logging(None)
     collect_rarely()
-    StreamManager(
-        RunFolder(Path(path)), int(worker), int(worker_incarnation), int(incarnation)
-    ).run()
+    numbers = [int(number) for number in (worker, worker_incarnation, incarnation, version)]
+    StreamManager(RunFolder(Path(path)), *numbers).run()
     zmq.Context.instance().destroy(linger=0)
 
 

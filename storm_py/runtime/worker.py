@@ -25,6 +25,7 @@ import zmq
 
 from storm_py.config import Config
 from storm_py.core.plan import ExecutorPlan, PhysicalPlan
+from storm_py.engine import worker_actions as does
 from storm_py.engine import worker_core as core
 from storm_py.engine.looks import Looks
 from storm_py.engine.stuck import StuckWatch
@@ -64,12 +65,14 @@ def log_files(logs: Path, plan: PhysicalPlan, instance: int) -> tuple[Path, Path
 class Worker:
     """The driver."""
 
-    def __init__(self, folder: RunFolder, worker: int, incarnation: int, logs: Path) -> None:
+    def __init__(
+        self, folder: RunFolder, logs: Path, worker: int, incarnation: int, version: int
+    ) -> None:
         self._folder = folder
         self._worker = worker
         self._incarnation = incarnation
         self._logs = logs
-        self._plan = folder.read_plan()
+        self._plan = folder.read_plan(version)
         self._core = core.WorkerCore(worker, incarnation, self._plan.instances_on(worker))
         limit_secs: Any = self._plan.conf[Config.STORM_PY_STUCK_SECS]
         self._stuck = StuckWatch(self._plan.task_to_component, limit_secs)
@@ -207,26 +210,40 @@ class Worker:
 
     # ---- what the core decides -----------------------------------------------------------------
 
-    def _perform(self, actions: list[core.Action]) -> None:
+    def _perform(self, actions: list[does.Action]) -> None:
         for action in actions:
             match action:
-                case core.StartStreamManager(incarnation=incarnation):
+                case does.StartStreamManager(incarnation=incarnation):
                     self._manager_incarnation = incarnation
                     self._manager = self._spawn(
                         "stream_manager",
-                        [self._folder.path, self._worker, self._incarnation, incarnation],
+                        [
+                            self._folder.path,
+                            self._worker,
+                            self._incarnation,
+                            incarnation,
+                            self._plan.version,
+                        ],
                         stdin=subprocess.DEVNULL,
                         stdout=None,
                     )
-                case core.StartInstance(executor=executor, incarnation=incarnation):
+                case does.StartInstance(executor=executor, incarnation=incarnation):
                     self._start_instance(executor, incarnation)
-                case core.Tell(identity=identity, record=record):
+                case does.KillInstance(executor=executor, pid=pid):
+                    _LOG.warning("i%d did not leave: killing process %d", executor, pid)
+                    os.kill(pid, signal.SIGKILL)
+                case does.Adopt(version=version):
+                    self._plan = self._folder.read_plan(version)
+                case does.ReplanStreamManager(incarnation=incarnation, version=version):
+                    self._manager_incarnation = incarnation
+                    self._tell("sm", control.Replan(version, incarnation))
+                case does.Tell(identity=identity, record=record):
                     self._tell(identity, record)
-                case core.TellParent(record=record):
+                case does.TellParent(record=record):
                     self._parent.send(control.encode(record))
-                case core.CannotStart(executor=executor, reason=reason):
+                case does.CannotStart(executor=executor, reason=reason):
                     self._parent.send(control.encode(self._cannot_start(executor, reason)))
-                case core.Leave():
+                case does.Leave():
                     self._left = True
 
     def _cannot_start(self, executor: int, reason: str) -> control.ErrorReport:
@@ -242,7 +259,12 @@ class Worker:
         out, err = log_files(self._logs, self._plan, executor)
         out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         spec = InstanceSpec(
-            str(self._folder.path), self._worker, self._incarnation, executor, incarnation
+            str(self._folder.path),
+            self._worker,
+            self._incarnation,
+            executor,
+            incarnation,
+            self._plan.version,
         )
         order = {"spec": asdict(spec), "out": str(out), "err": str(err)}
         self._instances[executor] = incarnation
@@ -258,7 +280,7 @@ class Worker:
         known = self._identities.get(identity)
         if known is not None:
             self._channel.send(known, control.encode(record))
-        elif isinstance(record, control.Stop):
+        elif isinstance(record, (control.Stop, control.Replan)):
             self._untold.setdefault(identity, []).append(record)
 
     def _take_messages(self) -> None:
@@ -266,16 +288,25 @@ class Worker:
             identity, message = received
             self._on_record(identity, control.decode(message), message)
         while (order := self._parent.receive()) is not None:
-            self._perform(self._core.order(control.decode(order)))
+            self._obey(control.decode(order))
+
+    def _obey(self, order: control.Control) -> None:
+        if not isinstance(order, control.Replan):
+            self._perform(self._core.order(order))
+            return
+        then = self._folder.read_plan(order.version)
+        instances = then.instances_on(self._worker)
+        kept = {instance for instance in instances if self._plan.runs_alike(instance, then)}
+        self._perform(self._core.replan(order.version, instances, kept, time.monotonic()))
 
     def _on_record(self, identity: str, record: control.Control, message: bytes) -> None:
         match record:
             case control.Register():
                 peer = identity.split(".")[0]
                 self._identities[peer] = identity
-                self._perform(self._core.registered(record))
                 for untold in self._untold.pop(peer, []):
                     self._tell(peer, untold)
+                self._perform(self._core.registered(record))
             case control.Ready():
                 self._perform(self._core.ready(record))
             case control.QueueStats(tasks=tasks, rows=rows):
@@ -337,12 +368,13 @@ class Worker:
 
 
 def main() -> None:
-    """Entry point: folder, worker, incarnation, log folder, parent's process id."""
-    path, worker, incarnation, logs, parent = sys.argv[1:]
+    """Entry point: folder, worker, incarnation, plan's version, log folder, parent's process id."""
+    path, worker, incarnation, version, logs, parent = sys.argv[1:]
     leave_terminal_signals_to_parent()
     die_with_parent(int(parent))
     set_up_logging(None)
-    Worker(RunFolder(Path(path)), int(worker), int(incarnation), Path(logs)).run()
+    numbers = [int(number) for number in (worker, incarnation, version)]
+    Worker(RunFolder(Path(path)), Path(logs), *numbers).run()
 
 
 if __name__ == "__main__":

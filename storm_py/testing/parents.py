@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from storm_py.engine import run_core, worker_core
+from storm_py.engine import run_core, worker_actions
 from storm_py.engine.run_core import RunCore
 from storm_py.engine.worker_core import WorkerCore
 from storm_py.wire import control
@@ -37,22 +37,22 @@ class Worker(Parent):
         self._to_run = Link(self, run, Kind.CHANNEL)
         self._perform(self.core.start(self.network.now))
 
-    def _perform(self, actions: list[worker_core.Action]) -> None:
+    def _perform(self, actions: list[worker_actions.Action]) -> None:
         self.core.check()
         for action in actions:
             match action:
-                case worker_core.StartStreamManager(incarnation=incarnation):
+                case worker_actions.StartStreamManager(incarnation=incarnation):
                     self._start("sm", Manager, self.stage, self, incarnation)
-                case worker_core.StartInstance(executor=executor, incarnation=incarnation):
+                case worker_actions.StartInstance(executor=executor, incarnation=incarnation):
                     name = f"i{executor}"
                     self._start(name, Instance, self.stage, self, executor, incarnation)
-                case worker_core.Tell(identity=identity, record=record):
+                case worker_actions.Tell(identity=identity, record=record):
                     channel = self._channels.get(identity)
                     if channel is not None:
                         self.network.send(channel, record)
-                case worker_core.TellParent(record=record):
+                case worker_actions.TellParent(record=record):
                     self.network.send(self._to_run, record)
-                case worker_core.CannotStart(executor=executor, reason=reason):
+                case worker_actions.CannotStart(executor=executor, reason=reason):
                     self.stage.complain(f"executor {executor} cannot start: {reason}")
 
     def _start(self, identity: str, make: Callable[..., Linked], *args: object) -> None:

@@ -178,6 +178,17 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class Replan:
+    """Order to go on under another version of the plan, which lies in the run folder.
+
+    A stream manager does so as its own successor of this incarnation; for an instance that is 0.
+    """
+
+    version: int
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
 class ErrorReport:
     """An exception of user code, or one that ended a process."""
 
@@ -278,6 +289,7 @@ Control = (
     | Wave
     | Ended
     | Stop
+    | Replan
     | ErrorReport
     | LogRecord
     | WorkerUp
@@ -314,6 +326,7 @@ _BY_CODE: Final[dict[int, type[Control]]] = {
     34: ExecutorStats,
     35: QueueStats,
     36: StreamManagerDown,
+    37: Replan,
 }
 _CODE: Final = {record: code for code, record in _BY_CODE.items()}
 _NAMES: Final = {record: tuple(f.name for f in fields(record)) for record in _CODE}

@@ -81,7 +81,7 @@ class Worker:
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
         self._channel = ChannelServer(zmq.Context.instance(), folder.worker_address(0, 1))
-        self._manager = StreamManager(folder, 0, 1, 1)
+        self._manager = StreamManager(folder, 0, 1, 1, 1)
         self._thread = threading.Thread(target=self._manager.run)
         self._thread.start()
         assert isinstance(self.hears(), control.Register)
@@ -104,7 +104,7 @@ class Worker:
 def worker() -> Iterator[Worker]:
     """A worker; whatever uses the folder of its run is closed behind the test."""
     folder = RunFolder.create()
-    folder.write_plan(TWO_WORKERS, UserCode(__name__, ""), {})
+    folder.write_run(TWO_WORKERS, UserCode(__name__, ""), {})
     playing = Worker(folder)
     yield playing
     playing.stop()

@@ -68,7 +68,7 @@ def folder() -> Iterator[RunFolder]:
     topology = builder.create_topology()
     made = RunFolder.create()
     packed = pack(topology)
-    made.write_plan(make_plan(TOPOLOGY_ID, topology, defaults(), 1), UserCode(__name__, ""), packed)
+    made.write_run(make_plan(TOPOLOGY_ID, topology, defaults(), 1), UserCode(__name__, ""), packed)
     yield made
     zmq.Context.instance().destroy(linger=0)
     made.remove()
@@ -82,8 +82,8 @@ def test_a_record_that_another_thread_logs_is_not_left_until_it_wakes(folder: Ru
     worker = Worker(folder, logger)
     worker.start()
     channel = ChannelClient(zmq.Context.instance(), folder.worker_address(0, 1), CLIENT)
-    spec = InstanceSpec(str(folder.path), 0, 1, EXECUTOR, 1)
-    Instance(spec, folder, folder.read_plan(), channel, records).run()
+    spec = InstanceSpec(str(folder.path), 0, 1, EXECUTOR, 1, 1)
+    Instance(spec, folder, folder.read_plan(1), channel, records).run()
     worker.join()
     said = control.LogRecord(logging.WARNING, "count (task 1)", "from another thread")
     assert worker.heard[-1] == said

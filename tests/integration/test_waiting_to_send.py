@@ -119,11 +119,11 @@ def test_a_death_that_it_hears_of_ends_its_burst_and_then_all_that_is_pending_fa
     builder.set_bolt("end", CapturingBolt()).shuffle_grouping("flooding")
     topology = builder.create_topology()
     plan = make_plan(TOPOLOGY_ID, topology, {**defaults(), "storm_py.batch.rows": 1}, workers=1)
-    folder.write_plan(plan, UserCode(__name__, ""), pack(topology))
+    folder.write_run(plan, UserCode(__name__, ""), pack(topology))
     events: list[object] = []
     Flooding.events = events
     Flooding.around = around = Around(folder, plan)
-    spec = InstanceSpec(str(folder.path), 0, 1, EXECUTOR, 1)
+    spec = InstanceSpec(str(folder.path), 0, 1, EXECUTOR, 1, 1)
     instance = Instance(spec, folder, plan, around.channel, RecordQueue("flooding"))
     around.connect()
     instance.run()

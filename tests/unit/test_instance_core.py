@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,6 +43,16 @@ class TestHandshake:
         assert (instance.core.linked, instance.core.paused) == (False, True)
         assert instance.hears(11, Welcome(501)) == []
         assert (instance.core.linked, instance.core.paused) == (True, False)
+
+    def test_under_another_plan_we_speak_of_its_version(self) -> None:
+        instance = self.made()
+        instance.connect()
+        instance.hears(11, hello("s0"))
+        instance.disconnect()
+        instance.core.replan(replace(PLAN, version=2))
+        assert instance.connect() == [said(502, replace(instance.me, assignment_version=2))]
+        assert instance.hears(12, hello("s0", 2, version=1)) == []
+        assert instance.hears(13, hello("s0", 2, version=2)) == [said(502, Welcome(13))]
 
     def test_they_speak_first(self) -> None:
         instance = self.made()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -196,10 +197,57 @@ class TestExample:
         assert plain["format"] == 1
         assert plain["executors"][0] == [1, "count", [1, 2], 0, 1]
 
+    def test_ids_may_have_gaps(self) -> None:
+        kept = [e for e in WORDS.executors if e.component_id != "count"]
+        moved = ExecutorPlan(17, "count", WORDS.tasks_of("count"), 1, 17)
+        plan = replace(WORDS, executors=(*kept, moved), version=2)
+        assert (plan.executor(17), plan.executor_of(1), plan.worker_of(1)) == (moved, moved, 1)
+        assert plan.instances[17] == (moved,)
+        assert load_plan(dump_plan(plan)) == plan
+
     @pytest.mark.parametrize("executor", [0, -1, 6])
     def test_there_is_no_such_executor(self, executor: int) -> None:
         with pytest.raises(IndexError):
             WORDS.executor(executor)
+
+
+class TestRunsAlike:
+    """Which processes may go on under another version."""
+
+    PLAN = plan_of(spout("a", "v", 2), bolt("b", {"a": LOCAL}, "v", 2), bolt("c", "b"), workers=2)
+
+    def moved(self, id_: int, worker: int) -> PhysicalPlan:
+        executors = [replace(e, worker=worker) if e.id == id_ else e for e in self.PLAN.executors]
+        return replace(self.PLAN, version=2, executors=tuple(executors))
+
+    def kept(self, then: PhysicalPlan) -> list[int]:
+        return [id_ for id_ in self.PLAN.instances if self.PLAN.runs_alike(id_, then)]
+
+    def test_all_if_nothing_moves(self) -> None:
+        assert self.kept(replace(self.PLAN, version=2)) == list(self.PLAN.instances)
+
+    def test_who_moves_does_not_and_nobody_else_minds(self) -> None:
+        [c] = [e for e in self.PLAN.executors if e.component_id == "c"]
+        then = self.moved(c.id, 1 - c.worker)
+        assert self.kept(then) == [id_ for id_ in self.PLAN.instances if id_ != c.id]
+
+    def test_who_has_other_tasks_does_not(self) -> None:
+        c = self.PLAN.executors[-1]
+        then = replace(self.PLAN, executors=(*self.PLAN.executors[:-1], replace(c, tasks=(9,))))
+        assert c.id not in self.kept(then)
+
+    def test_one_that_is_gone_or_new_does_not(self) -> None:
+        c = self.PLAN.executors[-1]
+        then = replace(
+            self.PLAN, executors=(*self.PLAN.executors[:-1], replace(c, id=9, instance=9))
+        )
+        assert (self.PLAN.runs_alike(c.id, then), self.PLAN.runs_alike(9, then)) == (False, False)
+
+    def test_who_prefers_tasks_nearby_does_not_if_others_are_near(self) -> None:
+        a, b = (self.PLAN.tasks_of(component)[0] for component in "ab")
+        source, near = self.PLAN.executor_of(a), self.PLAN.executor_of(b)
+        assert source.worker == near.worker
+        assert source.id not in self.kept(self.moved(near.id, 1 - near.worker))
 
 
 @given(st.lists(st.integers(), max_size=20), st.integers(1, 8))

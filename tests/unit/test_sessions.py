@@ -41,6 +41,15 @@ class TestHello:
         assert sessions.data(11, 1) is STRANGER
         assert (sessions.peers(), sessions.refused) == ((), 2)
 
+    def test_another_assignment_keeps_out_who_belongs_to_an_older_one(
+        self, sessions: Sessions
+    ) -> None:
+        assert sessions.hello(11, hello("i1", version=3))
+        sessions.replan(4)
+        assert sessions.data(11, 1) is ACCEPT  # it was let in, and stays until its link is closed
+        assert not sessions.hello(12, hello("i1", version=3))
+        assert sessions.hello(13, hello("i1", version=4))
+
     def test_a_later_incarnation_replaces_an_earlier_one_for_good(self, sessions: Sessions) -> None:
         assert sessions.hello(11, hello("i1", 1, 3))
         assert sessions.hello(12, hello("i1", 2, 3))

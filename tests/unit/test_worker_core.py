@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storm_py.engine.worker_core import (
-    BACKOFF_SECS,
-    HEALTHY_SECS,
-    STILLBORN,
-    STILLBORN_SECS,
+from storm_py.engine.worker_actions import (
     Action,
     CannotStart,
     Leave,
@@ -16,6 +12,12 @@ from storm_py.engine.worker_core import (
     StartStreamManager,
     Tell,
     TellParent,
+)
+from storm_py.engine.worker_core import (
+    BACKOFF_SECS,
+    HEALTHY_SECS,
+    STILLBORN,
+    STILLBORN_SECS,
     WorkerCore,
     newest_incarnation,
 )
