@@ -9,6 +9,7 @@
     +-- EmitError                       user code: an emit that can never be delivered
     +-- FailedException                 user code asks for its tuple to be failed
     |   +-- ReportedFailedException     ... and for the failure to be reported as well
+    +-- InvalidTransition               user: an event that something is in no state for
     +-- ProtocolError                   cluster or our bug: bytes that break the wire format
     +-- TopologyFailed                  the outcome: a run ended with a failure
 
@@ -26,6 +27,7 @@ __all__ = [
     "EmitError",
     "FailedException",
     "InvalidTopologyException",
+    "InvalidTransition",
     "ProtocolError",
     "ReportedFailedException",
     "StormPyError",
@@ -76,6 +78,13 @@ class FailedException(StormPyError):
 
 class ReportedFailedException(FailedException):
     """Raised when user code wants the current tuple failed and the reason reported as an error."""
+
+
+class InvalidTransition(StormPyError):
+    """Raised when an event reaches what is in no state for it.
+
+    The message says which event and which state, what to do, and what happened before.
+    """
 
 
 class ProtocolError(StormPyError):
