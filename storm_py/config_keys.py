@@ -189,6 +189,40 @@ _ALL_KEYS: Final = (
         "5",
     ),
     Key(
+        "nimbus.thrift.threads",
+        64,
+        integer(1, 4096),
+        "threads",
+        "Calls that nimbus carries out at the same time. Clients that ask nothing need none.",
+        "64",
+    ),
+    Key(
+        "nimbus.queue.size",
+        1024,
+        integer(0),
+        "calls",
+        "Calls that wait while all threads of nimbus are busy; further ones are refused.",
+        "100000; who is so far behind has given up long before it is answered",
+    ),
+    Key(
+        "nimbus.thrift.max_buffer_size",
+        16 * _MIB,
+        integer(64 * _KIB, 1024 * _MIB),
+        "bytes",
+        "Largest call to nimbus. Code is uploaded in chunks; a topology has to fit into one call, "
+        "with all that its components hold.",
+        "1048576; components that are Python objects are larger than names of Java classes",
+    ),
+    Key(
+        "storm.thrift.socket.timeout.ms",
+        600_000,
+        integer(1),
+        "milliseconds",
+        "Time without a call after which nimbus closes a connection, and time that a client waits "
+        "for an answer.",
+        "600000",
+    ),
+    Key(
         "storm_py.fuse",
         True,
         boolean(),

@@ -10,6 +10,15 @@
     +-- FailedException                 user code asks for its tuple to be failed
     |   +-- ReportedFailedException     ... and for the failure to be reported as well
     +-- InvalidTransition               user: an event that something is in no state for
+    +-- AlreadyAliveException           user: the name of a topology is taken
+    +-- NotAliveException               user: there is no such topology
+    +-- AuthorizationException          user or configuration: this is not allowed to them
+    +-- KeyNotFoundException            user or cluster: there is no blob of this key
+    +-- KeyAlreadyExistsException       user or cluster: there is a blob of this key
+    +-- RpcError                        cluster: a server that cannot listen, a call that failed...
+    |   +-- UnreachableError            ... before it was sent: nobody answers at the address
+    |   +-- UnansweredError             ... without an answer: it may have been carried out
+    |   +-- RemoteError                 ... at the other side, which says why
     +-- ProtocolError                   cluster or our bug: bytes that break the wire format
     +-- TopologyFailed                  the outcome: a run ended with a failure
 
@@ -23,16 +32,25 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "AlreadyAliveException",
+    "AuthorizationException",
     "ConfigError",
     "EmitError",
     "FailedException",
     "InvalidTopologyException",
     "InvalidTransition",
+    "KeyAlreadyExistsException",
+    "KeyNotFoundException",
+    "NotAliveException",
     "ProtocolError",
+    "RemoteError",
     "ReportedFailedException",
+    "RpcError",
     "StormPyError",
     "TopologyFailed",
     "TopologyLoadError",
+    "UnansweredError",
+    "UnreachableError",
     "a_type",
     "did_you_mean",
     "nearest",
@@ -85,6 +103,49 @@ class InvalidTransition(StormPyError):
 
     The message says which event and which state, what to do, and what happened before.
     """
+
+
+class AlreadyAliveException(StormPyError):
+    """Raised when a topology is submitted under a name that another one has (as in Storm)."""
+
+
+class NotAliveException(StormPyError):
+    """Raised when a call is about a topology that does not run (as in Storm)."""
+
+
+class AuthorizationException(StormPyError):
+    """Raised when who calls may not do that (as in Storm)."""
+
+
+class KeyNotFoundException(StormPyError):
+    """Raised when a call is about a blob that is not there (as in Storm)."""
+
+
+class KeyAlreadyExistsException(StormPyError):
+    """Raised when a blob is to be made that is there already (as in Storm)."""
+
+
+class RpcError(StormPyError):
+    """Raised when a call to another process fails, or a server for such calls cannot listen."""
+
+
+class UnreachableError(RpcError):
+    """Raised when no server can be reached at an address: the call has not been made."""
+
+
+class UnansweredError(RpcError):
+    """Raised when a call was made and no answer came: nobody knows whether it was carried out."""
+
+
+class RemoteError(RpcError):
+    """Raised when the server could not carry out a call; its message says why.
+
+    ``kind`` is Thrift's word: UNKNOWN_METHOD, INTERNAL_ERROR, PROTOCOL_ERROR and so on.
+    """
+
+    def __init__(self, message: str, kind: str = "UNKNOWN") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class ProtocolError(StormPyError):

@@ -44,6 +44,7 @@ LAYERS = {
     "run": Layer("wire"),
     "engine": Layer("api core wire run errors constants config imports", "numpy pyarrow"),
     # drivers
+    "rpc": Layer("config errors", "thriftpy2"),
     "transport": Layer("errors", "zmq"),
     "loader": Layer("api config errors"),
     "components": Layer("api errors", "cloudpickle"),
@@ -62,7 +63,6 @@ LAYERS = {
     ),
     # the cluster
     "cluster": Layer("config errors constants", "kazoo"),
-    "rpc": Layer("config errors", "thriftpy2"),
     "nimbus": Layer("api rpc cluster config errors constants"),
     # the top
     "metrics": Layer("api"),

@@ -9,7 +9,7 @@ import pytest
 
 import storm_py
 
-HEAVY = ["kazoo", "pyspark", "zmq"]
+HEAVY = ["kazoo", "pyspark", "thriftpy2", "zmq"]
 """Packages that writing a topology does not need, so that importing storm_py must not load them."""
 
 
