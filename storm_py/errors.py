@@ -19,6 +19,8 @@
     |   +-- UnreachableError            ... before it was sent: nobody answers at the address
     |   +-- UnansweredError             ... without an answer: it may have been carried out
     |   +-- RemoteError                 ... at the other side, which says why
+    +-- BlobError                       cluster: code of a topology that is damaged or not to be had
+    +-- LocalStateError                 machine: what a supervisor kept on its disk is broken
     +-- ProtocolError                   cluster or our bug: bytes that break the wire format
     +-- TopologyFailed                  the outcome: a run ended with a failure
 
@@ -34,6 +36,7 @@ from collections.abc import Iterable
 __all__ = [
     "AlreadyAliveException",
     "AuthorizationException",
+    "BlobError",
     "ConfigError",
     "EmitError",
     "FailedException",
@@ -41,6 +44,7 @@ __all__ = [
     "InvalidTransition",
     "KeyAlreadyExistsException",
     "KeyNotFoundException",
+    "LocalStateError",
     "NotAliveException",
     "ProtocolError",
     "RemoteError",
@@ -146,6 +150,14 @@ class RemoteError(RpcError):
     def __init__(self, message: str, kind: str = "UNKNOWN") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class LocalStateError(StormPyError):
+    """Raised when the file in which a supervisor keeps what it knows cannot be read."""
+
+
+class BlobError(StormPyError):
+    """Raised when a blob of a topology is damaged, another one, too large, or cannot be had."""
 
 
 class ProtocolError(StormPyError):

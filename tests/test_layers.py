@@ -32,6 +32,8 @@ class Layer:
 LAYERS = {
     # the bottom
     "errors": Layer(),
+    "files": Layer(),
+    "heartbeat": Layer("files"),
     "constants": Layer(),
     "imports": Layer("errors"),
     "config_checks": Layer("errors imports"),
@@ -64,6 +66,7 @@ LAYERS = {
     # the cluster
     "cluster": Layer("config errors constants", "kazoo"),
     "nimbus": Layer("api rpc cluster config errors constants"),
+    "supervisor": Layer("cluster rpc config errors files heartbeat"),
     # the top
     "metrics": Layer("api"),
     "cli": Layer("storm_py api local inline run wire loader config errors constants", "click rich"),
@@ -87,6 +90,13 @@ PURE_MODULES = {
     "storm_py.nimbus.names",
     "storm_py.nimbus.rebalance",
     "storm_py.nimbus.scheduler",
+    "storm_py.supervisor.assignment",
+    "storm_py.supervisor.slot",
+    "storm_py.supervisor.slot_actions",
+    "storm_py.supervisor.slot_checks",
+    "storm_py.supervisor.slot_parts",
+    "storm_py.supervisor.slot_states",
+    "storm_py.supervisor.slot_worker",
 }
 """Modules that are as pure, of layers that also have their drivers."""
 
@@ -237,6 +247,12 @@ def test_table_is_consistent() -> None:
             "import time",
             "storm_py.nimbus.lifecycle is pure and may not import time",
         ),
+        ("supervisor/a.py", "from ..runtime import worker", "supervisor may not import"),
+        (
+            "supervisor/slot.py",
+            "import time",
+            "storm_py.supervisor.slot is pure and may not import time",
+        ),
         ("errors.py", "from . import constants", "errors may not import storm_py.constants"),
         ("topologies/a.py", "from storm_py.api import x", "topologies may not import storm_py.api"),
         ("unheard_of/a.py", "", "add the layer 'unheard_of' to LAYERS"),
@@ -259,6 +275,7 @@ def test_a_bad_import_is_found(tmp_path: Path, file: str, source: str, reason: s
         ("transport/a.py", "import os, zmq\nfrom storm_py.errors import StormError"),
         ("topologies/a.py", "import time\nfrom storm_py import TopologyBuilder"),
         ("nimbus/a.py", "import time\nfrom .lifecycle import TopologyLifecycle"),
+        ("supervisor/a.py", "import time\nfrom .slot import SlotMachine"),
         ("__init__.py", "from .api.topology import TopologyBuilder\nfrom . import errors"),
         ("__main__.py", "from .cli import main"),
     ],

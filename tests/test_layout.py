@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-LINKED = ["nimbus", "topologies"]
+LINKED = ["nimbus", "supervisor", "topologies"]
 """Folders at the top of the repository that are packages of storm_py."""
 
 

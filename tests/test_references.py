@@ -18,10 +18,12 @@ import pytest
 from storm_py.config import KEYS
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("storm_py", "nimbus", "topologies", "benchmarks", "tests")
+FOLDERS = ("storm_py", "nimbus", "supervisor", "topologies", "benchmarks", "tests")
 
 NAME = re.compile(r"`(storm_py(?:\.\w+)+)(?:\(\))?`")
-FILE = re.compile(r"\b(?:storm_py|nimbus|topologies|benchmarks|tests|docs)(?:/\w+)+\.(?:py|md)\b")
+FILE = re.compile(
+    r"\b(?:storm_py|nimbus|supervisor|topologies|benchmarks|tests|docs)(?:/\w+)+\.(?:py|md)\b"
+)
 _PROSE = re.compile(r"""^[rR]?(?:\"{3}|'{3})""")
 
 

@@ -1,0 +1,51 @@
+"""Files that are whole or not there: how anything is written that another process, or the next one,
+will read. Nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["make_folder", "sync_folder", "write_atomically"]
+
+
+def make_folder(path: Path) -> Path:
+    """Make a folder with all above it that are missing, each for this user alone; return it."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+    return path
+
+
+def write_atomically(path: Path, data: bytes, durable: bool = True) -> None:
+    """Write a file that readers see as it was or as it becomes, with mode 0600.
+
+    Durable: it is on the disk when this returns, also if the machine stops. One process writes a
+    path at a time: what it writes lies beside it under a name made of the same, so that a writer
+    that was killed leaves one such file at most, and the next takes its place. OSError if there is
+    no room: what was there before is there still.
+    """
+    new = path.with_name(f".{path.name}.new")
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(fd)
+        os.replace(new, path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Have the names in a folder on the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
