@@ -24,19 +24,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from storm_py.cluster.records import TopologyStatus
 from storm_py.errors import InvalidTransition
 
 #: How many events of a topology are remembered for messages.
 STORY: Final = 20
-
-
-class TopologyStatus(StrEnum):
-    """Storm's words for the state of a topology."""
-
-    ACTIVE = "ACTIVE"
-    INACTIVE = "INACTIVE"
-    REBALANCING = "REBALANCING"
-    KILLED = "KILLED"
 
 
 class TopologyAction(StrEnum):

@@ -79,6 +79,18 @@ class Config(dict[str, Any]):
     STORM_PY_SERIALIZERS: Final = "storm_py.serializers"
     STORM_PY_LOCAL_MAX_FAILURES: Final = "storm_py.local.max.failures"
     STORM_PY_DRAIN_TIMEOUT_SECS: Final = "storm_py.drain.timeout.secs"
+    STORM_LOCAL_DIR: Final = "storm.local.dir"
+    STORM_ZOOKEEPER_SERVERS: Final = "storm.zookeeper.servers"
+    STORM_ZOOKEEPER_PORT: Final = "storm.zookeeper.port"
+    STORM_ZOOKEEPER_ROOT: Final = "storm.zookeeper.root"
+    STORM_ZOOKEEPER_SESSION_TIMEOUT: Final = "storm.zookeeper.session.timeout"
+    STORM_ZOOKEEPER_CONNECTION_TIMEOUT: Final = "storm.zookeeper.connection.timeout"
+    STORM_ZOOKEEPER_RETRY_TIMES: Final = "storm.zookeeper.retry.times"
+    STORM_ZOOKEEPER_RETRY_INTERVAL: Final = "storm.zookeeper.retry.interval"
+    STORM_ZOOKEEPER_RETRY_INTERVALCEILING_MILLIS: Final = (
+        "storm.zookeeper.retry.intervalceiling.millis"
+    )
+    DEV_ZOOKEEPER_PATH: Final = "dev.zookeeper.path"
 
     def set_num_workers(self, workers: int) -> None:
         """Set ``topology.workers``: how many workers to spread the executors over."""

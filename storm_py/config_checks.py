@@ -1,4 +1,4 @@
-"""What the values of configuration keys may be: how it is worded, checked, and hinted at.
+"""What a configuration key is, and what its values may be: worded, checked, and hinted at.
 
 The keys are in ``storm_py.config_keys``; ``storm_py.config`` makes an error of what is refused.
 """
@@ -15,14 +15,18 @@ from .imports import is_path, name_serializers
 
 __all__ = [
     "Check",
+    "Key",
     "boolean",
     "consumers",
+    "folder",
+    "hosts",
     "integer",
     "number",
     "or_none",
     "paths",
     "serializers",
     "topology_name",
+    "znode",
 ]
 
 _CONSUMER_KEYS: Final = ("class", "argument", "parallelism.hint")
@@ -42,6 +46,30 @@ class Check:
     accepts: Callable[[object], bool]
     #: What else to say of a value that is not, to end the message: ``"; ..."``, or nothing.
     hint: Callable[[object], str] = _no_hint
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One configuration key."""
+
+    name: str
+    default: object
+    check: Check
+    #: Unit of the value, empty if it has none.
+    unit: str
+    #: What the key does.
+    doc: str
+    #: Storm's default and why this one differs; empty for keys that Storm does not have.
+    storm: str = ""
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, worded to follow "expected"."""
+        return self.check.expected
+
+    def accepts(self, value: object) -> bool:
+        """Say whether a value is acceptable."""
+        return self.check.accepts(value)
 
 
 def boolean() -> Check:
@@ -85,6 +113,42 @@ def topology_name() -> Check:
         return isinstance(value, str) and bool(value.strip()) and bool(pattern.fullmatch(value))
 
     return Check("a string that is not blank and holds none of / . : \\", accepts)
+
+
+def folder() -> Check:
+    """The path of a folder that does not depend on where a process was started."""
+
+    def accepts(value: object) -> bool:
+        return isinstance(value, str) and value.startswith(("/", "~/")) and "\0" not in value
+
+    return Check("a path that begins with / or ~/", accepts)
+
+
+def hosts() -> Check:
+    """A list of names or addresses of hosts, without ports."""
+    pattern = re.compile(r"[^\s,:/]+")
+
+    def accepts(value: object) -> bool:
+        return (
+            isinstance(value, list)
+            and bool(value)
+            and all(isinstance(one, str) and pattern.fullmatch(one) for one in value)
+        )
+
+    def hint(value: object) -> str:
+        return f"; put it into a list: [{value!r}]" if isinstance(value, str) else ""
+
+    return Check("a list of host names, without ports", accepts, hint)
+
+
+def znode() -> Check:
+    """The path of a node in ZooKeeper."""
+    pattern = re.compile(r"(/(?!\.{1,2}(/|$))[^/\0]+)+")
+
+    def accepts(value: object) -> bool:
+        return isinstance(value, str) and bool(pattern.fullmatch(value))
+
+    return Check("a path as /storm, without a slash at its end", accepts)
 
 
 def paths() -> Check:

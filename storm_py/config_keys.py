@@ -2,19 +2,19 @@
 
 ``KEYS`` is the single source: defaults, checks and docs/configuration.md all come from it. Keys
 that Storm has keep Storm's name; keys of this project begin with ``storm_py.``. Only the table is
-here: ``storm_py.config_checks`` says what values may be, ``storm_py.config`` has the constants,
+here, its part about clusters in ``storm_py.config_cluster_keys``: ``storm_py.config_checks`` says
+what values may be, ``storm_py.config`` has the constants,
 combines layers of values and judges them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from .config_checks import (
-    Check,
+    Key,
     boolean,
     consumers,
     integer,
@@ -24,39 +24,16 @@ from .config_checks import (
     serializers,
     topology_name,
 )
+from .config_cluster_keys import CLUSTER_KEYS
 
 __all__ = ["KEYS", "Key"]
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One configuration key."""
-
-    name: str
-    default: object
-    check: Check
-    #: Unit of the value, empty if it has none.
-    unit: str
-    #: What the key does.
-    doc: str
-    #: Storm's default and why this one differs; empty for keys that Storm does not have.
-    storm: str = ""
-
-    @property
-    def expected(self) -> str:
-        """What a value must be, worded to follow "expected"."""
-        return self.check.expected
-
-    def accepts(self, value: object) -> bool:
-        """Say whether a value is acceptable."""
-        return self.check.accepts(value)
 
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
 
 
-_ALL_KEYS: Final = (
+_TOPOLOGY_KEYS: Final = (
     Key(
         "topology.name",
         None,
@@ -359,4 +336,6 @@ _ALL_KEYS: Final = (
 )
 
 #: Every key there is, by name, in the order of the documentation.
-KEYS: Final[Mapping[str, Key]] = MappingProxyType({key.name: key for key in _ALL_KEYS})
+KEYS: Final[Mapping[str, Key]] = MappingProxyType(
+    {key.name: key for key in (*_TOPOLOGY_KEYS, *CLUSTER_KEYS)}
+)

@@ -23,6 +23,14 @@
     +-- LocalStateError                 machine: what a supervisor kept on its disk is broken
     +-- ProtocolError                   cluster or our bug: bytes that break the wire format
     +-- TopologyFailed                  the outcome: a run ended with a failure
+    +-- ClusterStateError               cluster: the shared state refuses an operation
+    |   +-- ConnectionLost              ... as there is no connection to it
+    |   +-- NodeExists                  ... as the node is there already
+    |   +-- NoNode                      ... as the node is not there
+    |   +-- VersionMismatch             ... as somebody else was faster
+    |   +-- InvalidRecord               ... as a node does not hold what it should
+    +-- JavaNotFound                    machine: there is no Java that is new enough
+    +-- ZooKeeperFailed                 machine: a ZooKeeper of our own cannot be started
 
 The words to the right say who has to act. This module imports nothing of storm-py, holds no
 behaviour beyond wording, and is the only place where exception classes are defined.
@@ -37,14 +45,20 @@ __all__ = [
     "AlreadyAliveException",
     "AuthorizationException",
     "BlobError",
+    "ClusterStateError",
     "ConfigError",
+    "ConnectionLost",
     "EmitError",
     "FailedException",
+    "InvalidRecord",
     "InvalidTopologyException",
     "InvalidTransition",
+    "JavaNotFound",
     "KeyAlreadyExistsException",
     "KeyNotFoundException",
     "LocalStateError",
+    "NoNode",
+    "NodeExists",
     "NotAliveException",
     "ProtocolError",
     "RemoteError",
@@ -55,6 +69,8 @@ __all__ = [
     "TopologyLoadError",
     "UnansweredError",
     "UnreachableError",
+    "VersionMismatch",
+    "ZooKeeperFailed",
     "a_type",
     "did_you_mean",
     "nearest",
@@ -166,6 +182,41 @@ class ProtocolError(StormPyError):
 
 class TopologyFailed(StormPyError):
     """Raised when a run ends with a failure: a component kept dying or a result was lost."""
+
+
+class ClusterStateError(StormPyError):
+    """Raised when what all processes of a cluster share, in ZooKeeper, refuses an operation."""
+
+
+class ConnectionLost(ClusterStateError):
+    """Raised when an operation found no connection, or lost it: it may or may not have been done.
+
+    A state more than a fault: who cannot go on without tries again once there is a connection.
+    """
+
+
+class NodeExists(ClusterStateError):
+    """Raised when a node is to be created and is there already."""
+
+
+class NoNode(ClusterStateError):
+    """Raised when a node is to be changed and is not there."""
+
+
+class VersionMismatch(ClusterStateError):
+    """Raised when a node was changed by somebody else since it was read."""
+
+
+class InvalidRecord(ClusterStateError):
+    """Raised when the bytes of a node are not those of the record that belongs there."""
+
+
+class JavaNotFound(StormPyError):
+    """Raised when a program in Java is needed and no Java that can run it is found."""
+
+
+class ZooKeeperFailed(StormPyError):
+    """Raised when a ZooKeeper that is to be started on this machine does not come up."""
 
 
 def a_type(value: object) -> str:

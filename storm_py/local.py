@@ -33,10 +33,11 @@ from storm_py.engine.looks import Looks
 from storm_py.engine.settings import codec_of
 from storm_py.engine.system import system_topology, users_part
 from storm_py.engine.worker_core import STILLBORN
+from storm_py.processes import describe_exit
 from storm_py.run import ComponentFigures, Observer, RunResult, Snapshot
 from storm_py.runtime.folder import RunFolder, UserCode
 from storm_py.runtime.logs import last_words
-from storm_py.runtime.process import describe_exit, drain_pipe
+from storm_py.runtime.process import drain_pipe
 from storm_py.runtime.tails import OutputTails
 from storm_py.transport.zeromq import ChannelServer, Context
 from storm_py.wire import control

@@ -35,9 +35,11 @@ LAYERS = {
     "files": Layer(),
     "heartbeat": Layer("files"),
     "constants": Layer(),
+    "processes": Layer(),
     "imports": Layer("errors"),
     "config_checks": Layer("errors imports"),
-    "config_keys": Layer("config_checks"),
+    "config_cluster_keys": Layer("config_checks"),
+    "config_keys": Layer("config_checks config_cluster_keys"),
     "config": Layer("errors imports config_keys"),
     # pure
     "api": Layer("errors constants config imports"),
@@ -51,10 +53,12 @@ LAYERS = {
     "loader": Layer("api config errors"),
     "components": Layer("api errors", "cloudpickle"),
     "runtime": Layer(
-        "api core wire engine transport components loader config errors constants", "psutil zmq"
+        "api core wire engine transport components loader config errors constants processes",
+        "psutil zmq",
     ),
     "local": Layer(
-        "api core wire run engine transport components runtime loader config errors constants",
+        "api core wire run engine transport components runtime loader config errors constants "
+        "processes",
         "zmq",
     ),
     "single": Layer("api core wire run engine transport components config errors constants"),
@@ -65,11 +69,16 @@ LAYERS = {
     ),
     # the cluster
     "cluster": Layer("config errors constants", "kazoo"),
+    "java": Layer("errors"),
+    "dev_zookeeper": Layer("errors java processes"),
     "nimbus": Layer("api rpc cluster config errors constants"),
     "supervisor": Layer("cluster rpc config errors files heartbeat"),
     # the top
     "metrics": Layer("api"),
-    "cli": Layer("storm_py api local inline run wire loader config errors constants", "click rich"),
+    "cli": Layer(
+        "storm_py api local inline run wire loader java dev_zookeeper config errors constants",
+        "click rich",
+    ),
     "storm_py": Layer("api config errors constants metrics"),
     "__main__": Layer("cli"),
     # written as users write: public names only
@@ -84,6 +93,10 @@ PURE = {"api", "core", "wire", "run", "engine"}
 """Layers that get time, randomness and bytes as arguments, and whose drivers do all the acting."""
 
 PURE_MODULES = {
+    "storm_py.cluster.encoding",
+    "storm_py.cluster.leader",
+    "storm_py.cluster.paths",
+    "storm_py.cluster.records",
     "storm_py.nimbus.executors",
     "storm_py.nimbus.lifecycle",
     "storm_py.nimbus.liveness",
@@ -101,6 +114,10 @@ PURE_MODULES = {
 """Modules that are as pure, of layers that also have their drivers."""
 
 IMPURE_MODULES = {
+    "storm_py.cluster.encoding",
+    "storm_py.cluster.leader",
+    "storm_py.cluster.paths",
+    "storm_py.cluster.records",
     "asyncio",
     "kazoo",
     "logging",

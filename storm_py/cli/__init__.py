@@ -20,6 +20,7 @@ from storm_py.errors import (
     TopologyLoadError,
 )
 
+from .dev_zookeeper import dev_zookeeper
 from .exits import Failed, Interrupted, Refused
 from .local import local
 
@@ -53,3 +54,4 @@ def main() -> None:
 
 
 main.add_command(local)
+main.add_command(dev_zookeeper)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from storm_py.config import Config, configuration, parse_assignment, validate
-from storm_py.errors import ConfigError
+from storm_py.config import Config, configuration, validate
 
 from .exits import DONE, FAILED, INTERRUPTED, Failed, Refused
+from .settings import Settings, settings_option
 
 if TYPE_CHECKING:  # slow to import, and `storm-py --help` needs none of it
     from storm_py.api.spec import StormTopology
@@ -32,15 +32,6 @@ if TYPE_CHECKING:  # slow to import, and `storm-py --help` needs none of it
 __all__ = ["local"]
 
 _ARGS: Final = "storm_py.args"
-
-
-def _settings(
-    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
-) -> tuple[tuple[str, object], ...]:
-    try:
-        return tuple(parse_assignment(text) for text in value)
-    except ConfigError as error:
-        raise click.BadParameter(str(error), ctx, param) from error
 
 
 def _workers(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -86,14 +77,7 @@ class _Local(click.Command):
 
 @click.command(cls=_Local)
 @click.argument("topology")
-@click.option(
-    "-c",
-    "settings",
-    callback=_settings,
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Set a configuration key; the value is read as JSON if it is JSON. May be repeated.",
-)
+@settings_option()
 @click.option(
     "--workers",
     callback=_workers,
@@ -110,7 +94,7 @@ class _Local(click.Command):
 def local(
     ctx: click.Context,
     topology: str,
-    settings: tuple[tuple[str, object], ...],
+    settings: Settings,
     workers: int | None,
     ttl: float | None,
     json_file: str | None,
@@ -203,9 +187,7 @@ def _run_processes(
         ).run(ttl)
 
 
-def _command_line(
-    settings: tuple[tuple[str, object], ...], workers: int | None
-) -> dict[str, object]:
+def _command_line(settings: Settings, workers: int | None) -> dict[str, object]:
     """Return what -c and --workers set; checked, so that no user code runs for nothing."""
     conf = dict(settings)
     if workers is not None:

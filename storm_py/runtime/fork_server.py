@@ -18,12 +18,12 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from storm_py.processes import describe_exit, die_with_parent
+
 from .become_instance import run_instance
 from .instance import InstanceSpec
 from .process import (
     collect_rarely,
-    describe_exit,
-    die_with_parent,
     leave_terminal_signals_to_parent,
     redirect,
 )

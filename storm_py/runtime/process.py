@@ -1,8 +1,7 @@
-"""What every process of a worker does first: die with its parent, find its streams, set up logs."""
+"""What every process of a worker does first: find its streams, leave signals to its parent."""
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import io
 import os
@@ -10,7 +9,6 @@ import signal
 import sys
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
 #: A loop that is woken by data alone takes it first, if its last look at the rest is not older.
 CALM_SECS = 0.02
 
@@ -23,18 +21,6 @@ _GC_OBJECTS = 50_000
 def collect_rarely() -> None:
     """Look for cycles less often; who is forked inherits it, and user code may set it anew."""
     gc.set_threshold(_GC_OBJECTS)
-
-
-def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when its parent dies; leave at once if it is dead already.
-
-    Call it on the main thread of a process that was started by the main thread of its parent.
-    """
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    if os.getppid() != parent:
-        sys.exit(f"parent process {parent} is gone")
 
 
 def drain_pipe(fd: int) -> None:
@@ -80,13 +66,3 @@ def redirect(out: Path, err: Path) -> None:
         )
         for fd in (1, 2)
     )
-
-
-def describe_exit(status: int) -> str:
-    """A wait status or return code in words."""
-    if status < 0:
-        try:
-            return f"was killed by {signal.Signals(-status).name}"
-        except ValueError:
-            return f"was killed by signal {-status}"
-    return f"exited with code {status}"

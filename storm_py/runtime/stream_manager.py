@@ -24,6 +24,7 @@ from storm_py.engine.links import Send
 from storm_py.engine.settings import limits, linger_secs, max_timeout_secs
 from storm_py.engine.stream_manager_core import StreamManagerCore
 from storm_py.errors import ProtocolError
+from storm_py.processes import die_with_parent
 from storm_py.transport.zeromq import UNBOUNDED, UPSTREAM_HWM, ChannelClient, Context, Inlet, Outlet
 from storm_py.wire import control
 
@@ -32,7 +33,6 @@ from .logs import set_up_logging
 from .process import (
     CALM_SECS,
     collect_rarely,
-    die_with_parent,
     leave_terminal_signals_to_parent,
     run_times,
 )

@@ -29,6 +29,7 @@ from storm_py.engine import worker_actions as does
 from storm_py.engine import worker_core as core
 from storm_py.engine.looks import Looks
 from storm_py.engine.stuck import StuckWatch
+from storm_py.processes import describe_exit, die_with_parent
 from storm_py.transport.zeromq import ChannelClient, ChannelServer, Context
 from storm_py.wire import control
 
@@ -37,8 +38,6 @@ from .instance import InstanceSpec
 from .logs import last_words, set_up_logging
 from .page import Counters, Totals, read_page
 from .process import (
-    describe_exit,
-    die_with_parent,
     drain_pipe,
     leave_terminal_signals_to_parent,
 )

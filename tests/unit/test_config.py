@@ -60,6 +60,16 @@ EXPECTED_DEFAULTS: dict[str, object] = {
     "storm_py.serializers": [],
     "storm_py.local.max.failures": 10,
     "storm_py.drain.timeout.secs": 30,
+    "storm.local.dir": "~/.local/state/storm-py",
+    "storm.zookeeper.servers": ["localhost"],
+    "storm.zookeeper.port": 2181,
+    "storm.zookeeper.root": "/storm",
+    "storm.zookeeper.session.timeout": 20000,
+    "storm.zookeeper.connection.timeout": 15000,
+    "storm.zookeeper.retry.times": 5,
+    "storm.zookeeper.retry.interval": 1000,
+    "storm.zookeeper.retry.intervalceiling.millis": 30000,
+    "dev.zookeeper.path": None,
 }
 
 STORMS_OTHER_KEYS = """
@@ -130,6 +140,13 @@ def test_each_key_is_described(name: str) -> None:
         ("storm_py.backpressure.low.ratio", 0),
         ("storm_py.drain.timeout.secs", 0),
         ("storm_py.fall.back.on.pickle", True),
+        ("storm.local.dir", "~/storm"),
+        ("storm.zookeeper.servers", ["zk-1.example", "10.0.0.2"]),
+        ("storm.zookeeper.root", "/storm/a-b_1"),
+        ("storm.zookeeper.root", "/.storm"),
+        ("storm.zookeeper.retry.times", 0),
+        ("dev.zookeeper.path", None),
+        ("dev.zookeeper.path", "/srv/zookeeper"),
     ],
 )
 def test_good_values(name: str, value: object) -> None:
@@ -181,6 +198,20 @@ def test_good_values(name: str, value: object) -> None:
         ("storm_py.spout.wait.ms", 0, "from 1 to 60000"),
         ("storm_py.fall.back.on.pickle", None, "true or false"),
         ("storm_py.drain.timeout.secs", -1, "from 0 to 86400"),
+        ("storm.local.dir", "storm", "a path that begins with / or ~/"),
+        ("storm.local.dir", "/a\0b", "a path that begins"),
+        ("storm.local.dir", None, "a path that begins"),
+        ("storm.zookeeper.servers", "here", "without ports; put it into a list: ['here']"),
+        ("storm.zookeeper.servers", [], "a list of host names, without ports"),
+        ("storm.zookeeper.servers", ["here:2181"], "without ports"),
+        ("storm.zookeeper.servers", [7], "a list of host names"),
+        ("storm.zookeeper.port", 0, "from 1 to 65535"),
+        ("storm.zookeeper.root", "storm", "a path as /storm, without a slash at its end"),
+        ("storm.zookeeper.root", "/storm/", "without a slash"),
+        ("storm.zookeeper.root", "/storm//a", "a path as /storm"),
+        ("storm.zookeeper.root", "/storm/..", "a path as /storm"),
+        ("storm.zookeeper.session.timeout", 0, "of at least 1"),
+        ("dev.zookeeper.path", 7, "a path that begins with / or ~/, or null"),
     ],
 )
 def test_bad_values(name: str, value: object, expected: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storm_py.cluster.records import TopologyStatus
 from storm_py.errors import InvalidTransition
 from storm_py.nimbus.lifecycle import (
     FROM_USERS,
@@ -25,7 +26,6 @@ from storm_py.nimbus.lifecycle import (
     TopologyAction,
     TopologyLifecycle,
     TopologyState,
-    TopologyStatus,
 )
 
 ID = "words-1-1700000000"
