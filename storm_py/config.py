@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from .config_cluster_keys import CLUSTER_KEYS
 from .config_keys import KEYS, Key
 from .errors import ConfigError, a_type, did_you_mean
 from .imports import NotImportable, path_of, resolve_serializer
@@ -22,6 +24,7 @@ __all__ = [
     "Key",
     "configuration",
     "defaults",
+    "local_dir",
     "markdown",
     "merge",
     "parse_assignment",
@@ -79,18 +82,38 @@ class Config(dict[str, Any]):
     STORM_PY_SERIALIZERS: Final = "storm_py.serializers"
     STORM_PY_LOCAL_MAX_FAILURES: Final = "storm_py.local.max.failures"
     STORM_PY_DRAIN_TIMEOUT_SECS: Final = "storm_py.drain.timeout.secs"
+    STORM_PY_SUBMIT_MAX_BYTES: Final = "storm_py.submit.max.bytes"
+    DEV_ZOOKEEPER_PATH: Final = "dev.zookeeper.path"
+    NIMBUS_CLEANUP_INBOX_FREQ_SECS: Final = "nimbus.cleanup.inbox.freq.secs"
+    NIMBUS_INBOX_JAR_EXPIRATION_SECS: Final = "nimbus.inbox.jar.expiration.secs"
+    NIMBUS_MONITOR_FREQ_SECS: Final = "nimbus.monitor.freq.secs"
+    NIMBUS_SEEDS: Final = "nimbus.seeds"
+    NIMBUS_SUPERVISOR_TIMEOUT_SECS: Final = "nimbus.supervisor.timeout.secs"
+    NIMBUS_TASK_LAUNCH_SECS: Final = "nimbus.task.launch.secs"
+    NIMBUS_TASK_TIMEOUT_SECS: Final = "nimbus.task.timeout.secs"
+    NIMBUS_THRIFT_PORT: Final = "nimbus.thrift.port"
+    NIMBUS_TOPOLOGY_BLOBSTORE_DELETION_DELAY_MS: Final = (
+        "nimbus.topology.blobstore.deletion.delay.ms"
+    )
     STORM_LOCAL_DIR: Final = "storm.local.dir"
-    STORM_ZOOKEEPER_SERVERS: Final = "storm.zookeeper.servers"
-    STORM_ZOOKEEPER_PORT: Final = "storm.zookeeper.port"
-    STORM_ZOOKEEPER_ROOT: Final = "storm.zookeeper.root"
-    STORM_ZOOKEEPER_SESSION_TIMEOUT: Final = "storm.zookeeper.session.timeout"
     STORM_ZOOKEEPER_CONNECTION_TIMEOUT: Final = "storm.zookeeper.connection.timeout"
-    STORM_ZOOKEEPER_RETRY_TIMES: Final = "storm.zookeeper.retry.times"
+    STORM_ZOOKEEPER_PORT: Final = "storm.zookeeper.port"
     STORM_ZOOKEEPER_RETRY_INTERVAL: Final = "storm.zookeeper.retry.interval"
     STORM_ZOOKEEPER_RETRY_INTERVALCEILING_MILLIS: Final = (
         "storm.zookeeper.retry.intervalceiling.millis"
     )
-    DEV_ZOOKEEPER_PATH: Final = "dev.zookeeper.path"
+    STORM_ZOOKEEPER_RETRY_TIMES: Final = "storm.zookeeper.retry.times"
+    STORM_ZOOKEEPER_ROOT: Final = "storm.zookeeper.root"
+    STORM_ZOOKEEPER_SERVERS: Final = "storm.zookeeper.servers"
+    STORM_ZOOKEEPER_SESSION_TIMEOUT: Final = "storm.zookeeper.session.timeout"
+    SUPERVISOR_HEARTBEAT_FREQUENCY_SECS: Final = "supervisor.heartbeat.frequency.secs"
+    SUPERVISOR_MONITOR_FREQUENCY_SECS: Final = "supervisor.monitor.frequency.secs"
+    SUPERVISOR_SLOTS_PORTS: Final = "supervisor.slots.ports"
+    SUPERVISOR_WORKER_SHUTDOWN_SLEEP_SECS: Final = "supervisor.worker.shutdown.sleep.secs"
+    SUPERVISOR_WORKER_START_TIMEOUT_SECS: Final = "supervisor.worker.start.timeout.secs"
+    SUPERVISOR_WORKER_TIMEOUT_SECS: Final = "supervisor.worker.timeout.secs"
+    WORKER_HEARTBEAT_FREQUENCY_SECS: Final = "worker.heartbeat.frequency.secs"
+    WORKER_LOG_LEVEL_RESET_POLL_SECS: Final = "worker.log.level.reset.poll.secs"
 
     def set_num_workers(self, workers: int) -> None:
         """Set ``topology.workers``: how many workers to spread the executors over."""
@@ -169,17 +192,29 @@ def merge(*layers: Mapping[str, object] | None) -> dict[str, object]:
 
 
 def configuration(
-    topology: Mapping[str, object] | None, command_line: Mapping[str, object] | None
+    topology: Mapping[str, object] | None,
+    command_line: Mapping[str, object] | None,
+    storm_yaml: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """Return the whole configuration of a topology, checked: what every component starts from.
 
-    The defaults, overridden by what the topology's file sets, overridden by the command line: it is
-    the same order in which Storm's submit puts ``-c`` over the conf of the program. A component's
-    own configuration overrides all of it, when its tasks start. Raises ConfigError.
+    The defaults, overridden by storm.yaml, overridden by what the topology's file sets, overridden
+    by the command line: it is the same order in which Storm's submit puts ``-c`` over the conf of
+    the program. A component's own configuration overrides all of it, when its tasks start. Raises
+    ConfigError.
     """
-    conf = merge(defaults(), topology, command_line)
+    conf = merge(defaults(), storm_yaml, topology, command_line)
     validate(conf)
     return conf
+
+
+def local_dir(conf: Mapping[str, object], home: Path) -> Path:
+    """Return the folder that ``storm.local.dir`` of a valid configuration means.
+
+    ``home`` is what ``~`` in it stands for.
+    """
+    text = str(conf[Config.STORM_LOCAL_DIR])
+    return home / text[2:] if text.startswith("~/") else Path(text)
 
 
 def validate(conf: Mapping[str, object]) -> None:
@@ -208,7 +243,8 @@ def _check_unknown(name: str) -> None:
         hint = did_you_mean(name, own) or f"; keys: {', '.join(own)}"
         raise ConfigError(f"unknown configuration key {name!r}{hint}")
     if name.startswith(_STORM_PREFIX):
-        hint = did_you_mean(name, KEYS, _TYPO_CUTOFF)
+        own = [known for known in KEYS if known.startswith(_STORM_PREFIX)]
+        hint = did_you_mean(name, own, _TYPO_CUTOFF)
         if hint:
             raise ConfigError(f"unknown configuration key {name!r}{hint}")
 
@@ -241,9 +277,39 @@ def _no_constant(text: str) -> object:
     raise ValueError(text)
 
 
+_STORM_YAML: Final = (
+    "## storm.yaml",
+    "",
+    "A file of YAML with a line as `nimbus.seeds: [alpha, beta]` for each key, for all that is",
+    "done with one cluster. Commands of the cluster read the first of these that is there, and no",
+    "other:",
+    "",
+    "1. the one that `--config FILE` names;",
+    "2. `$STORM_CONF_DIR/storm.yaml`;",
+    "3. `~/.storm/storm.yaml`, where Storm's own client looks;",
+    "4. `~/.config/storm-py/storm.yaml`, or in `$XDG_CONFIG_HOME` if that is set;",
+    "5. `/etc/storm-py/storm.yaml`.",
+    "",
+    "A key that is there twice is an error, as is a value that is none of the key's; an unknown",
+    "key that looks like a misspelt one is warned of.",
+    "",
+    "# Keys of topologies",
+    "",
+)
+
+_CLUSTER: Final = (
+    "# Keys of the cluster",
+    "",
+    "Its daemons and clients go by these. They stand in storm.yaml, and are the same on every",
+    "machine but for what is about the machine itself, as its folders and slots. A topology has no",
+    "use for them.",
+    "",
+)
+
+
 def markdown() -> str:
     """Return docs/configuration.md, generated from ``KEYS``."""
-    lines = [
+    lines: list[str] = [
         "# Configuration",
         "",
         "<!-- Generated from storm_py/config_keys.py; change it there, then write this file with",
@@ -252,12 +318,13 @@ def markdown() -> str:
         "Each of these overrides what stands above it:",
         "",
         "1. the defaults below;",
-        "2. the topology's file, whose function returns `(builder, conf)`: the topology, and a",
+        "2. storm.yaml, see [below](#stormyaml);",
+        "3. the topology's file, whose function returns `(builder, conf)`: the topology, and a",
         "   `Config` or a dict;",
-        "3. the command line: `-c key=value`, where the value is read as JSON if it is JSON, and",
+        "4. the command line: `-c key=value`, where the value is read as JSON if it is JSON, and",
         "   options of their own such as `--workers`;",
-        "4. one component's `get_component_configuration`;",
-        "5. for one component, `add_configuration` on what `set_spout` and `set_bolt` return.",
+        "5. one component's `get_component_configuration`;",
+        "6. for one component, `add_configuration` on what `set_spout` and `set_bolt` return.",
         "",
         "So what you type wins over what the file says, as with Storm's `-c`, but for what a",
         "component needs for itself.",
@@ -265,8 +332,10 @@ def markdown() -> str:
         "Keys that Storm has keep Storm's name; keys of this project begin with `storm_py.`.",
         "Any other key is the topology's own, unless it looks like one of these misspelt.",
         "",
+        *_STORM_YAML,
     ]
     for key in KEYS.values():
+        lines += _CLUSTER if key is CLUSTER_KEYS[0] else []
         lines += [f"## `{key.name}`", "", key.doc, "", f"- Default: `{json.dumps(key.default)}`"]
         lines += [f"- Value: {key.expected}"]
         lines += [f"- Unit: {key.unit}"] if key.unit else []

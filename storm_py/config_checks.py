@@ -24,6 +24,7 @@ __all__ = [
     "number",
     "or_none",
     "paths",
+    "ports",
     "serializers",
     "topology_name",
     "znode",
@@ -139,6 +140,18 @@ def hosts() -> Check:
         return f"; put it into a list: [{value!r}]" if isinstance(value, str) else ""
 
     return Check("a list of host names, without ports", accepts, hint)
+
+
+def ports() -> Check:
+    """A list of ports, each once."""
+    port = integer(1, 65535)
+
+    def accepts(value: object) -> bool:
+        if not isinstance(value, list) or not all(map(port.accepts, value)):
+            return False
+        return len(set(value)) == len(value)
+
+    return Check("a list of ports from 1 to 65535, each once", accepts)
 
 
 def znode() -> Check:

@@ -333,6 +333,14 @@ _TOPOLOGY_KEYS: Final = (
         "Time that tuples on their way get to be processed when a topology is stopped; what is "
         "left then is dropped.",
     ),
+    Key(
+        "storm_py.submit.max.bytes",
+        100 * _MIB,
+        integer(_KIB, 1024 * _MIB),
+        "bytes",
+        "Largest project that is packed when a topology is submitted, before compression and "
+        "after.",
+    ),
 )
 
 #: Every key there is, by name, in the order of the documentation.

@@ -6,6 +6,8 @@
     +-- InvalidTopologyException        user code: the topology that was built cannot run
     +-- ConfigError                     configuration: a key or a value is not acceptable
     +-- TopologyLoadError               user code or command line: TOPOLOGY cannot be loaded
+    +-- PackingError                    the user's project: it cannot be packed for the cluster
+    +-- BlobError                       cluster or our bug: what is stored of a topology is broken
     +-- EmitError                       user code: an emit that can never be delivered
     +-- FailedException                 user code asks for its tuple to be failed
     |   +-- ReportedFailedException     ... and for the failure to be reported as well
@@ -19,7 +21,6 @@
     |   +-- UnreachableError            ... before it was sent: nobody answers at the address
     |   +-- UnansweredError             ... without an answer: it may have been carried out
     |   +-- RemoteError                 ... at the other side, which says why
-    +-- BlobError                       cluster: code of a topology that is damaged or not to be had
     +-- LocalStateError                 machine: what a supervisor kept on its disk is broken
     +-- ProtocolError                   cluster or our bug: bytes that break the wire format
     +-- TopologyFailed                  the outcome: a run ended with a failure
@@ -60,6 +61,7 @@ __all__ = [
     "NoNode",
     "NodeExists",
     "NotAliveException",
+    "PackingError",
     "ProtocolError",
     "RemoteError",
     "ReportedFailedException",
@@ -95,6 +97,17 @@ class ConfigError(StormPyError):
 
 class TopologyLoadError(StormPyError):
     """Raised when the TOPOLOGY of a command line cannot be turned into a topology."""
+
+
+class PackingError(StormPyError):
+    """Raised when the project of a topology cannot be packed into an archive for the cluster."""
+
+
+class BlobError(StormPyError):
+    """Raised when a topology's archive, code or configuration cannot be had, or is not what it was.
+
+    It is cut off, changed, too large, of another format, or nothing of that kind at all.
+    """
 
 
 class EmitError(StormPyError):
@@ -170,10 +183,6 @@ class RemoteError(RpcError):
 
 class LocalStateError(StormPyError):
     """Raised when the file in which a supervisor keeps what it knows cannot be read."""
-
-
-class BlobError(StormPyError):
-    """Raised when a blob of a topology is damaged, another one, too large, or cannot be had."""
 
 
 class ProtocolError(StormPyError):

@@ -40,7 +40,8 @@ LAYERS = {
     "config_checks": Layer("errors imports"),
     "config_cluster_keys": Layer("config_checks"),
     "config_keys": Layer("config_checks config_cluster_keys"),
-    "config": Layer("errors imports config_keys"),
+    "config": Layer("errors imports config_keys config_cluster_keys"),
+    "storm_yaml": Layer("config errors", "yaml"),
     # pure
     "api": Layer("errors constants config imports"),
     "core": Layer("api errors constants"),
@@ -52,6 +53,9 @@ LAYERS = {
     "transport": Layer("errors", "zmq"),
     "loader": Layer("api config errors"),
     "components": Layer("api errors", "cloudpickle"),
+    "bundle": Layer("api errors"),
+    "archive": Layer("errors"),
+    "submit": Layer("api archive bundle components config loader errors", "pathspec"),
     "runtime": Layer(
         "api core wire engine transport components loader config errors constants processes",
         "psutil zmq",

@@ -16,6 +16,7 @@ from storm_py import __version__
 from storm_py.errors import (
     ConfigError,
     InvalidTopologyException,
+    PackingError,
     StormPyError,
     TopologyLoadError,
 )
@@ -37,7 +38,7 @@ class _Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (ConfigError, InvalidTopologyException, TopologyLoadError) as error:
+        except (ConfigError, InvalidTopologyException, PackingError, TopologyLoadError) as error:
             raise Refused(str(error)) from error
         except StormPyError as error:
             raise Failed(str(error)) from error

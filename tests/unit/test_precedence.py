@@ -21,7 +21,7 @@ from tests.builders import TOPOLOGY_ID
 from tests.instance import Instance
 
 KEY = Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS
-LAYERS = ["defaults", "topology", "command line", "component", "declarer"]
+LAYERS = ["defaults", "storm.yaml", "topology", "command line", "component", "declarer"]
 """From what is overridden by all to what overrides all."""
 
 SUBSETS = [
@@ -60,7 +60,7 @@ def seen_by_a_component(layers: Mapping[str, dict[str, object]]) -> Mapping[str,
     builder = TopologyBuilder()
     lines = Lines(layers["component"])
     builder.set_spout("lines", lines).add_configurations(layers["declarer"])
-    conf = configuration(layers["topology"], layers["command line"])
+    conf = configuration(layers["topology"], layers["command line"], layers["storm.yaml"])
     topology = apply_limits(builder.create_topology(), conf)
     plan = make_plan(TOPOLOGY_ID, topology, conf, workers=1)
     Instance(plan, 1, lambda _: lines).open()
@@ -69,11 +69,11 @@ def seen_by_a_component(layers: Mapping[str, dict[str, object]]) -> Mapping[str,
 
 @pytest.mark.parametrize("subset", SUBSETS, ids=" ".join)
 def test_the_highest_layer_that_sets_a_key_wins(subset: tuple[str, ...]) -> None:
-    values = dict(zip(LAYERS, (30, 31, 32, 33, 34), strict=True))
+    values = dict(zip(LAYERS, (30, 31, 32, 33, 34, 35), strict=True))
     layers: dict[str, dict[str, object]] = {name: {} for name in LAYERS}
     for name in subset:
         layers[name] = {KEY: values[name]}
-    assert len(SUBSETS) == 16
+    assert len(SUBSETS) == 32
     assert defaults()[KEY] == values["defaults"]
     assert seen_by_a_component(layers)[KEY] == values[subset[-1]]
 
