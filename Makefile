@@ -30,7 +30,7 @@ check: $(VENV)/.dev  ## lint, format, types, layers and unit tests: run before e
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/mypy tests $(wildcard benchmarks)
-	$(PYTEST) -m 'not slow' tests/unit tests/test_layers.py tests/test_layout.py tests/test_public_api.py \
+	$(PYTEST) -n auto -m 'not slow' tests/unit tests/test_layers.py tests/test_layout.py tests/test_public_api.py \
 	    tests/test_references.py $(ARGS)
 
 test-slow: $(VENV)/.test  ## the slow tests: long runs, many seeds
