@@ -2,8 +2,9 @@
 
 The worker reads them without asking: heartbeats, statistics and "what was it doing when it died"
 cost no message, and a page outlives its writer. Each counter is one aligned 64-bit store, so a
-reader sees old or new values, never half of one. What the instance is busy with takes several; it
-carries its number in front and behind, and a reader that finds two of them looks again later.
+reader sees old or new values, never half of one - `struct.pack_into` would write zeros first, then
+byte by byte. What the instance is busy with takes several; it carries its number in front and
+behind, and a reader that finds none or two of them looks again later.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from storm_py.engine.statistics import InstanceStatistics
 from storm_py.engine.stuck import Activity
 
 #: incarnation, loops, number of executors
-_LAYOUT = struct.Struct("<QQQ")
-_BUSY = struct.Struct("<d")
+_LAYOUT = struct.Struct("=QQQ")
+_BUSY = struct.Struct("=d")
 _BUSY_AT = _LAYOUT.size
 #: executed, emitted, transferred, acked, failed, queued
-_COUNTERS = struct.Struct("<QQQQQQ")
+_COUNTERS = struct.Struct("=QQQQQQ")
 _COUNTERS_AT = 512
 #: number, method, task, source task, stream, first and last row, number
-_ACTIVITY = struct.Struct("<Q24sqq64sqqQ")
+_ACTIVITY = struct.Struct("=Q24sqq64sqqQ")
 _ACTIVITY_AT = 128
 _SIZE = 4096
+_WORD = 8
 
 #: Executed, emitted, transferred, acked, failed.
 Totals: TypeAlias = tuple[int, int, int, int, int]
@@ -68,6 +70,9 @@ class PageWriter:
         with path.open("wb+") as file:
             file.truncate(size)
             self._map = mmap.mmap(file.fileno(), size)
+        # An item of a view is stored at once.
+        self._words = memoryview(self._map).cast("Q")
+        self._since = memoryview(self._map)[_BUSY_AT : _BUSY_AT + _BUSY.size].cast("d")
         self._incarnation = incarnation
         self._loops = 0
         self._entries = 0
@@ -76,18 +81,16 @@ class PageWriter:
     def write(self, found: Sequence[InstanceStatistics]) -> None:
         """Put the counters of each executor where the worker sees them; no user code is running."""
         self._loops += 1
-        for i, one in enumerate(found):
-            _COUNTERS.pack_into(
-                self._map,
-                _COUNTERS_AT + i * _COUNTERS.size,
-                one.executed,
-                one.emitted,
-                one.transferred,
-                one.acked,
-                one.failed,
-                one.queued,
-            )
-        _LAYOUT.pack_into(self._map, 0, self._incarnation, self._loops, len(found))
+        words, at = self._words, _COUNTERS_AT // _WORD
+        for one in found:
+            words[at] = one.executed
+            words[at + 1] = one.emitted
+            words[at + 2] = one.transferred
+            words[at + 3] = one.acked
+            words[at + 4] = one.failed
+            words[at + 5] = one.queued
+            at += _COUNTERS.size // _WORD
+        words[0], words[1], words[2] = self._incarnation, self._loops, len(found)
         self.busy(0.0)
 
     def entered(
@@ -113,7 +116,7 @@ class PageWriter:
         """Set since when user code runs, 0.0 for not now; returns what it was."""
         before, self._busy_since = self._busy_since, since
         if before != since:
-            _BUSY.pack_into(self._map, _BUSY_AT, since)
+            self._since[0] = since
         return before
 
 
@@ -140,7 +143,7 @@ def read_page(path: Path) -> Page:
 
 def _activity(data: bytes, since: float) -> Activity | None:
     entry, what, task, source, stream, first, last, same = _ACTIVITY.unpack_from(data, _ACTIVITY_AT)
-    if not since or entry != same:
+    if not since or not entry or entry != same:
         return None
     names = [name.rstrip(b"\0").decode("utf-8", "replace") for name in (what, stream)]
     return Activity(since, names[0], task, source, names[1], first, last)

@@ -132,7 +132,11 @@ class FileSpout(BaseRichSpout):
         name = f"{context.this_component_id}-{self._index}"
         self._offsets = self.offset_dir / f"{name}.json"
         self._lock = self._locked(self.offset_dir / f"{name}.lock", context.storm_id)
-        saved = self._load()
+        try:
+            saved = self._load()
+        except ValueError:
+            self._lock.close()
+            raise
         next_, open_ = (START, ()) if saved is None else (saved.next, saved.open)
         if not self.follow and not open_ and 0 < next_.offset == self.path.stat().st_size:
             _LOG.warning(
