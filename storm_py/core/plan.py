@@ -247,28 +247,39 @@ def make_plan(
     heads = fused(topology, conf)
     #: the ids of the executors of each component
     ids: dict[str, list[int]] = {}
-    next_task = 1
-    # The system's own come last, so that they change nobody's task ids.
-    for spec in sorted(
-        topology.components.values(), key=lambda c: (c.id.startswith(RESERVED_PREFIX), c.id)
-    ):
-        ids[spec.id] = []
-        for tasks in split_evenly(range(next_task, next_task + spec.num_tasks), spec.parallelism):
+    for component_id, own in number_tasks(topology).items():
+        ids[component_id] = []
+        for tasks in split_evenly(own, topology.components[component_id].parallelism):
             number = len(executors) + 1
-            ids[spec.id].append(number)
-            executors.append(ExecutorPlan(number, spec.id, tuple(tasks), 0, number))
-        next_task += spec.num_tasks
+            ids[component_id].append(number)
+            executors.append(ExecutorPlan(number, component_id, tuple(tasks), 0, number))
     processes = [e.id for e in executors if e.component_id not in heads]
     worker_of = {id_: i % workers for i, id_ in enumerate(processes)}
     for i, executor in enumerate(executors):
-        own = ids[executor.component_id].index(executor.id)
-        head = ids[heads.get(executor.component_id, executor.component_id)][own]
+        position = ids[executor.component_id].index(executor.id)
+        head = ids[heads.get(executor.component_id, executor.component_id)][position]
         executors[i] = replace(executor, worker=worker_of[head], instance=head)
-    bare = {c.id: _without_objects(c) for c in topology.components.values()}
+    bare = {c.id: without_objects(c) for c in topology.components.values()}
     return PhysicalPlan(topology_id, 1, StormTopology(bare), dict(conf), tuple(executors))
 
 
-def _without_objects(spec: ComponentSpec) -> ComponentSpec:
+def number_tasks(topology: StormTopology) -> dict[str, range]:
+    """The tasks of each component, in the order of their numbers: for good, whatever is laid out.
+
+    The system's own come last, so that they change nobody's task ids.
+    """
+    found: dict[str, range] = {}
+    next_task = 1
+    for spec in sorted(
+        topology.components.values(), key=lambda c: (c.id.startswith(RESERVED_PREFIX), c.id)
+    ):
+        found[spec.id] = range(next_task, next_task + spec.num_tasks)
+        next_task += spec.num_tasks
+    return found
+
+
+def without_objects(spec: ComponentSpec) -> ComponentSpec:
+    """The component without what only user code can read."""
     inputs = {source: replace(how, custom=None) for source, how in spec.inputs.items()}
     return replace(spec, component=None, inputs=inputs)
 
