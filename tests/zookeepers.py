@@ -1,6 +1,7 @@
 """A real ZooKeeper for tests, and connections to it that can be cut.
 
-One server serves the whole run of the tests; each test takes a root of its own.
+One server serves the tests of a file, and is gone when others count the processes of this one;
+each test takes a root of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SESSION_SECS = 10.0
 HOST = "127.0.0.1"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory, run_marker: str) -> Iterator[DevZooKeeper]:
     """A ZooKeeper that runs, at a port of the kernel's choice."""
     server = DevZooKeeper(find_java(os.environ), tmp_path_factory.mktemp("zookeeper"))
