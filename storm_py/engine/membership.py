@@ -99,12 +99,17 @@ class Membership:
         return [Publish(ours)]
 
     def published(self, found: Registration | None) -> list[Action]:
-        """What the store holds of this worker; once more ours, if that is not it.
+        """What the store holds of this worker; once more ours, if that is older.
 
         Called when the store is there again: what was published meanwhile may not have reached it.
+        If somebody was started in our place since, we stop.
         """
         ours = self._known.get(self._worker)
-        return [Publish(ours)] if ours is not None and found != ours else []
+        if ours is None or found == ours or self._stopped:
+            return []
+        if found is None or found.incarnation <= ours.incarnation:
+            return [Publish(ours)]
+        return self._stop()
 
     def ready(self) -> list[Action]:
         """All of our instances are ready."""
@@ -130,7 +135,10 @@ class Membership:
         """A registration was read: of another worker, one of now or of long ago."""
         worker = found.worker
         known = self._known.get(worker)
-        if worker == self._worker or (known is not None and not _is_newer(found, known)):
+        if worker == self._worker:
+            beyond = known is not None and found.incarnation > known.incarnation
+            return self._stop() if beyond and not self._stopped else []
+        if known is not None and not _is_newer(found, known):
             return []
         self._known[worker] = found
         return self._follow(worker)
@@ -141,9 +149,7 @@ class Membership:
             return []
         self._version = version
         if self._worker not in workers:
-            self._stopped = True
-            self._active = False
-            return [Order(control.Stop())]
+            return self._stop()
         self._others = frozenset(workers) - {self._worker}
         actions: list[Action] = [
             Order(_goodbye(self._connected.pop(worker)))
@@ -153,6 +159,11 @@ class Membership:
         for worker in sorted(self._others):
             actions += self._follow(worker)
         return actions
+
+    def _stop(self) -> list[Action]:
+        self._stopped = True
+        self._active = False
+        return [Order(control.Stop())]
 
     def _follow(self, worker: int) -> list[Action]:
         """Have our stream manager linked to that of a worker as it is now."""

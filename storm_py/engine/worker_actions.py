@@ -24,10 +24,10 @@ class StartInstance:
 
 @dataclass(frozen=True, slots=True)
 class KillInstance:
-    """Kill the process of an instance that does not leave."""
+    """Kill the process of an instance that does not leave, registered or not."""
 
     executor: int
-    pid: int
+    incarnation: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ incarnation is started, so that no message of the dead reaches the living. Resta
 
 Under another version of the plan instances that it does not keep leave first; then the stream
 manager goes on as its own successor, so that whatever was on its way to others is given up as if it
-had died, and the instances that are new are started. Processes that are kept stay the same.
+had died, and the instances that are new are started. Processes that are kept stay the same. What
+was tracked is replayed, what was not is lost. Workers do not wait for each other: for a moment a
+task that moves may run on two, of which the older version is heard by nobody.
 
 Pure: events in, actions out; processes, pipes and clocks are in `storm_py.runtime.worker`.
 """
@@ -71,6 +73,8 @@ class WorkerCore:
         self._orders = Orders()
         self._announced_ready = False
         self._next: NextPlan | None = None
+        #: the last incarnations of instances under earlier versions of the plan: they may come back
+        self._newest: dict[int, int] = {}
 
     # ---- life of the processes -----------------------------------------------------------------
 
@@ -209,9 +213,9 @@ class WorkerCore:
         if self._next is not None and now >= self._next.kill_at:
             self._next.kill_at = now + LEAVE_SECS
             actions += [
-                KillInstance(process.executor, process.addresses.pid)
+                KillInstance(process.executor, process.incarnation)
                 for process in self._instances.values()
-                if process.leaving and not process.gone and process.addresses is not None
+                if process.leaving and not process.gone
             ]
         return actions
 
@@ -238,7 +242,9 @@ class WorkerCore:
         """
         if self._orders.stopping:
             return []
-        self._next = NextPlan(version, tuple(instances), now + LEAVE_SECS)
+        # Who leaves already gets no more time by a newer version.
+        kill_at = now + LEAVE_SECS if self._next is None else self._next.kill_at
+        self._next = NextPlan(version, tuple(instances), kill_at)
         actions: list[Action] = []
         for process in self._instances.values():
             if process.executor in kept or process.leaving:
@@ -271,15 +277,16 @@ class WorkerCore:
         before = self._instances
         self._instances = {}
         self._announced_ready = False
-        newest = newest_incarnation(self._incarnation - 1)
+        self._newest |= {process.executor: process.incarnation for process in before.values()}
+        first = newest_incarnation(self._incarnation - 1)
         for executor in then.instances:
             process = before.get(executor)
             if process is not None and not process.leaving:
                 self._instances[executor] = process
                 actions.append(Tell(process.identity, control.Replan(then.version, 0)))
                 continue
-            last = newest if process is None else process.incarnation
-            self._instances[executor] = fresh = Child(executor, last)
+            fresh = Child(executor, self._newest.get(executor, first))
+            self._instances[executor] = fresh
             actions += self._start(fresh, now)
         return actions
 

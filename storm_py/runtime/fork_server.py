@@ -61,7 +61,17 @@ class ForkServer:
     def _take(self, data: bytes) -> None:
         *lines, self._orders = (self._orders + data).split(b"\n")
         for line in lines:
-            self._fork(json.loads(line))
+            order = json.loads(line)
+            if "kill" in order:
+                self._kill(*order["kill"])
+            else:
+                self._fork(order)
+
+    def _kill(self, instance: int, incarnation: int) -> None:
+        """Kill a child, unless it is reaped already: only who reaps knows whose a number is."""
+        for pid, child in self._children.items():
+            if child == (instance, incarnation):
+                os.kill(pid, signal.SIGKILL)
 
     def _fork(self, order: dict[str, Any]) -> None:
         spec = InstanceSpec(**order["spec"])

@@ -104,6 +104,9 @@ class StreamManager:
         self._begin(self._folder.read_plan(version), incarnation)
         self._unreported = True
         self._register()
+        gc.unfreeze()  # the predecessor's state goes
+        gc.collect()
+        gc.freeze()
 
     def run(self) -> None:
         """Register and serve until the worker says stop."""
@@ -253,8 +256,7 @@ class StreamManager:
             case control.Connect(peer=peer, incarnation=incarnation, data=data, control=address):
                 self._close(peer, gone=incarnation - 1)
                 hwm = UNBOUNDED if peer.startswith("i") else UPSTREAM_HWM
-                self._outlets[peer] = Outlet(self._context, data, address, hwm)
-                self._transmit(self._core.connect(peer))
+                self._connect(peer, Outlet(self._context, data, address, hwm))
             case control.Disconnect(peer=peer, incarnation=incarnation):
                 self._close(peer, gone=incarnation)
             case control.Stop():
@@ -263,6 +265,15 @@ class StreamManager:
                 self._replan(version, incarnation)
             case _:
                 _LOG.warning("order %s is not for a stream manager", type(order).__name__)
+
+    def _connect(self, peer: str, outlet: Outlet) -> None:
+        self._outlets[peer] = outlet
+        try:
+            self._transmit(self._core.connect(peer))
+        except ProtocolError as error:
+            # Of another version of the plan: the worker orders it again once that is adopted.
+            _LOG.info("not connected: %s", error)
+            self._outlets.pop(peer).close()
 
     def _close(self, peer: str, gone: int) -> None:
         outlet = self._outlets.pop(peer, None)

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,8 @@ class Worker:
         self._parent = ChannelClient(context, folder.parent_address, f"w{worker}.{incarnation}")
         self._identities: dict[str, str] = {}
         self._untold: dict[str, list[control.Control]] = {}
+        #: the identities of the processes that were started last
+        self._living: dict[str, str] = {}
         self._manager: subprocess.Popen[bytes] | None = None
         self._manager_incarnation = 0
         self._instances: dict[int, int] = {}
@@ -214,6 +216,8 @@ class Worker:
             match action:
                 case does.StartStreamManager(incarnation=incarnation):
                     self._manager_incarnation = incarnation
+                    self._untold.pop("sm", None)  # it was for the predecessor
+                    self._living["sm"] = f"sm.{incarnation}"
                     self._manager = self._spawn(
                         "stream_manager",
                         [
@@ -228,11 +232,11 @@ class Worker:
                     )
                 case does.StartInstance(executor=executor, incarnation=incarnation):
                     self._start_instance(executor, incarnation)
-                case does.KillInstance(executor=executor, pid=pid):
-                    _LOG.warning("i%d did not leave: killing process %d", executor, pid)
-                    os.kill(pid, signal.SIGKILL)
+                case does.KillInstance(executor=executor, incarnation=incarnation):
+                    _LOG.warning("i%d did not leave: killing its process", executor)
+                    self._order_fork_server({"kill": [executor, incarnation]})
                 case does.Adopt(version=version):
-                    self._plan = self._folder.read_plan(version)
+                    self._adopt(version)
                 case does.ReplanStreamManager(incarnation=incarnation, version=version):
                     self._manager_incarnation = incarnation
                     self._tell("sm", control.Replan(version, incarnation))
@@ -244,6 +248,12 @@ class Worker:
                     self._parent.send(control.encode(self._cannot_start(executor, reason)))
                 case does.Leave():
                     self._left = True
+
+    def _adopt(self, version: int) -> None:
+        self._report()  # the last that is said of those that have left
+        self._plan = self._folder.read_plan(version)
+        tasks = {task for each in self._plan.on_worker(self._worker) for task in each.tasks}
+        self._queued = {task: rows for task, rows in self._queued.items() if task in tasks}
 
     def _cannot_start(self, executor: int, reason: str) -> control.ErrorReport:
         first = self._plan.executor(executor).tasks[0]
@@ -267,13 +277,18 @@ class Worker:
         )
         order = {"spec": asdict(spec), "out": str(out), "err": str(err)}
         self._instances[executor] = incarnation
+        self._untold.pop(f"i{executor}", None)  # it was for the predecessor
+        self._living[f"i{executor}"] = f"i{executor}.{incarnation}"
+        self._order_fork_server(order)
+
+    def _order_fork_server(self, order: Mapping[str, object]) -> None:
         stdin = self._fork_server.stdin
         assert stdin is not None
         try:
             stdin.write(json.dumps(order).encode() + b"\n")
             stdin.flush()
         except BrokenPipeError:
-            return  # it is dead: its reaping will tell the core that this instance died as well
+            return  # it is dead: its reaping will tell the core that its instances died as well
 
     def _tell(self, identity: str, record: control.Control) -> None:
         known = self._identities.get(identity)
@@ -302,6 +317,8 @@ class Worker:
         match record:
             case control.Register():
                 peer = identity.split(".")[0]
+                if self._living.get(peer) != identity:
+                    return  # the last words of one that is dead
                 self._identities[peer] = identity
                 for untold in self._untold.pop(peer, []):
                     self._tell(peer, untold)

@@ -49,13 +49,10 @@ def relaid(plan: PhysicalPlan, parallelism: Mapping[str, int]) -> PhysicalPlan:
     return replace(plan, version=plan.version + 1, topology=topology, executors=tuple(kept))
 
 
-def run_replanned(
-    folder: Path, workers: int, steps: list[Mapping[str, int]], victim: str | None = None
-) -> Outcome:
-    """Run the oracle; after each part of its rows lay it out anew, and kill somebody then."""
+def replanned(folder: Path, workers: int, seen: Recorder) -> Replanned:
+    """A run of the oracle."""
     write_text(folder, LINES)
-    seen = Recorder()
-    run = Replanned(
+    return Replanned(
         topology_id="test-1-1",
         topology=replanning.build(folder, RATE).create_topology(),
         # A tree that nobody is told of may not pass by its timeout.
@@ -70,7 +67,20 @@ def run_replanned(
         log_dir=None,
         observer=seen,
     )
+
+
+def rows_written(folder: Path) -> int:
+    """How many words have arrived so far."""
     path = folder / "rows"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def run_replanned(
+    folder: Path, workers: int, steps: list[Mapping[str, int]], victim: str | None = None
+) -> Outcome:
+    """Run the oracle; after each part of its rows lay it out anew, and kill somebody then."""
+    seen = Recorder()
+    run = replanned(folder, workers, seen)
 
     def at(rows: int, parallelism: Mapping[str, int]) -> None:
         def act() -> None:
@@ -78,7 +88,7 @@ def run_replanned(
             if victim is not None:
                 seen.when(lambda: kill_one(victim), lambda: None)
 
-        seen.when(lambda: path.exists() and path.read_bytes().count(b"\n") >= rows, act)
+        seen.when(lambda: rows_written(folder) >= rows, act)
 
     for i, parallelism in enumerate(steps, 1):
         at(LINES * WORDS * i // (len(steps) + 1), parallelism)
@@ -117,6 +127,30 @@ def test_more_executors_and_fewer(tmp_path: Path, workers: int) -> None:
         assert len(pids) == {"source": 1, "split": 2, "sink": 3}[component], (component, task)
     last = [pids[-1] for (component, _), pids in lives.items() if component == "sink"]
     assert len(set(last)) == 1
+
+
+def test_processes_that_hang_before_they_are_up_do_not_hold_up_the_next_plan(
+    tmp_path: Path,
+) -> None:
+    seen = Recorder()
+    run = replanned(tmp_path, 1, seen)
+
+    def hang() -> None:
+        (tmp_path / "hang").touch()
+        run.replan(lambda plan: relaid(plan, {"split": 2}))
+
+    def go_on() -> None:
+        (tmp_path / "hang").unlink()
+        run.replan(lambda plan: relaid(plan, {"split": 4}))
+
+    seen.when(lambda: rows_written(tmp_path) > LINES, hang)
+    seen.when(lambda: len(list(tmp_path.glob("hanging-*"))) == 2, go_on)
+    outcome = Outcome(run.run(None), seen)
+    outcome.check_ended_by_itself()
+    assert seen.unmet == 0
+    assert outcome.result.final.restarts == 0
+    check_nothing_lost(tmp_path)
+    check_keys(tmp_path)
 
 
 def test_spouts_that_move_to_another_worker_hear_of_their_trees_there(tmp_path: Path) -> None:

@@ -77,7 +77,18 @@ class TestOurOwn:
             assert core.published(found) == [Publish(ours)]
 
     def test_what_is_read_of_it_is_no_news(self) -> None:
-        assert Worker().hears(up(ME, 9)) == []
+        worker = Worker()
+        assert worker.hears(up(ME, 9)) == []
+        worker.core.stream_manager_up(WorkerUp(ME, 2, 900, "d", "c", 17))
+        assert worker.hears(up(ME, 9), up(ME, 17, 2)) == []
+
+    @pytest.mark.parametrize("found", [up(ME, 33, 3), down(ME, 33, 3)])
+    def test_who_was_started_in_our_place_ends_us(self, found: Registration) -> None:
+        for hear in (Membership.published, Membership.registered):
+            core = Worker().core
+            core.stream_manager_up(WorkerUp(ME, 2, 900, "d", "c", 17))
+            assert hear(core, found) == [Order(Stop())]
+            assert hear(core, found) == []
 
 
 class TestOthers:

@@ -107,9 +107,30 @@ class TestWhoLeaves:
         assert worker.core.next_timeout() == LEAVE_SECS
         for n in (1, 2):
             assert worker.tick(n * LEAVE_SECS - 0.1) == []
-            assert worker.tick(n * LEAVE_SECS) == [KillInstance(8, 900)]
+            assert worker.tick(n * LEAVE_SECS) == [KillInstance(8, 1)]
         assert worker.died(8)[1:] == ADOPTED
         assert worker.tick(100.0) == []
+
+    def test_one_that_hangs_before_it_has_registered_is_killed_too(self) -> None:
+        worker = Worker()
+        worker.start()
+        worker.registered(0, FIRST_SM)
+        assert replanned(worker, [7], 7) == [Tell("i8", Stop())]
+        assert worker.tick(LEAVE_SECS) == [KillInstance(8, 1)]
+        assert worker.died(8)[1:] == ADOPTED
+
+    def test_a_newer_plan_gives_it_no_more_time(self) -> None:
+        worker = running()
+        replanned(worker, [7], 7)
+        worker.now = LEAVE_SECS - 1
+        worker.core.replan(3, [7], [7], worker.now)
+        assert worker.core.next_timeout() == LEAVE_SECS
+
+    def test_one_that_comes_back_later_counts_on(self) -> None:
+        worker = running()
+        replanned(worker, [7], 7)
+        worker.died(8)
+        assert worker.core.replan(3, [7, 8], [7], worker.now)[-1] == StartInstance(8, 2)
 
     def test_a_newer_plan_waits_for_them_too(self) -> None:
         worker = running()
