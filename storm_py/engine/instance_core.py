@@ -10,8 +10,7 @@ instance, `spouts` gives spouts their turns, and `waves` is what the end of the 
 User code runs nowhere but inside `open`, `activate`, `deactivate`, `on_data`, `work`, `spin`,
 `tick`, `on_wave` and `close`, on the thread that calls them. `on_control` and `disconnect` may also
 be called by a driver whose `send` waits, in the middle of user code: of a loss that they hear of
-the spouts are told by the next `spin` or `tick`. The other half of the data path is
-`storm_py.engine.stream_manager_core`.
+the spouts are told by the next `spin` or `tick`. `StreamManagerCore` is the other half.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ A peer is named `i<instance id>` (an instance) or `s<worker id>` (a stream manag
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from storm_py.core.plan import PhysicalPlan
@@ -54,7 +53,7 @@ class StreamManagerCore:
         self._held: dict[str, list[bytes]] = {}
         self._congested: set[str] = set()
         self._frames = self._unroutable = 0
-        kin: defaultdict[str, Drain] = defaultdict(Drain)
+        kin = {executor.component_id: Drain() for executor in plan.executors}
         for executor in plan.executors:
             peer = stream_manager_peer(executor.worker)
             local = executor.worker == worker
@@ -161,15 +160,14 @@ class StreamManagerCore:
         return sends
 
     def _on_welcome(self, hello: control.Hello, session: int, now: float) -> list[Send]:
-        peer = hello.peer
-        link = self._links.get(peer)
+        peer, link = hello.peer, self._links.get(hello.peer)
         if link is None:
             return []
         if not link.welcomed(session):
             if session == link.session:
                 return []
-            told = self._words.may_not_have_heard(peer)
-            return [*self._greet(peer, link), *self._announce(*told)]
+            greeting = self._greet(peer, link)
+            return greeting + self._announce(*self._words.may_not_have_heard(peer))
         sends = self._answers.welcomed(peer)
         for task in self._queues:
             if self._route[task] == peer:
