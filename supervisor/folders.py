@@ -6,6 +6,7 @@
     supervisor/stormdist/<topology>/<sha256>/ code: `storm_py.supervisor.localizer`
     supervisor/tmp/                           downloads on their way; emptied at each start
     workers/<worker id>/worker.json           which process it is
+    workers/<worker id>/spec.json             what it was told: `storm_py.worker_spec`
     workers/<worker id>/heartbeat             written by the worker: `storm_py.heartbeat`
     logs/<topology>/<port>/worker.log         written and rotated by the worker's own logging
     logs/<topology>/<port>/worker.log.out     its standard output, and that of its children
@@ -52,6 +53,10 @@ class LocalFolder:
     def record(self, worker_id: str) -> Path:
         """The file that says which process a worker is."""
         return self.worker(worker_id) / "worker.json"
+
+    def spec(self, worker_id: str) -> Path:
+        """The file that tells a worker what it is, see `storm_py.worker_spec`."""
+        return self.worker(worker_id) / "spec.json"
 
     def heartbeat(self, worker_id: str) -> Path:
         """The file that a worker writes, see `storm_py.heartbeat`."""

@@ -35,6 +35,8 @@ def assignment(version: int = 1) -> Assignment:
         node_host={"s1": "here"},
         executor_node_port={(1, 1): ("s1", 6700), (2, 5): ("s1", 6701)},
         executor_start_time_secs={(1, 1): 5, (2, 5): 6},
+        worker_numbers={("s1", 6700): 1, ("s1", 6701): 2},
+        next_worker_number=3,
     )
 
 

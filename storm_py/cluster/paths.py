@@ -20,6 +20,7 @@ __all__ = [
     "LOGCONFIGS",
     "NIMBUSES",
     "PROFILERCONFIGS",
+    "REGISTRATIONS",
     "STORMS",
     "SUPERVISORS",
     "WORKERBEATS",
@@ -34,9 +35,11 @@ __all__ = [
     "nimbus",
     "profilerconfig",
     "profilerconfigs",
+    "registration",
     "slot_of",
     "storm",
     "storm_errors",
+    "storm_registrations",
     "storm_workerbeats",
     "supervisor",
     "workerbeat",
@@ -47,6 +50,7 @@ ASSIGNMENTS: Final = "/assignments"
 SUPERVISORS: Final = "/supervisors"
 WORKERBEATS: Final = "/workerbeats"
 ERRORS: Final = "/errors"
+REGISTRATIONS: Final = "/registrations"
 NIMBUSES: Final = "/nimbuses"
 LEADER_LOCK: Final = "/leader-lock"
 LEADER_INFO: Final = "/leader-info"
@@ -86,6 +90,16 @@ def slot_of(name: str) -> tuple[str, int] | None:
     """Node and port of the last part of a `workerbeat` path, None if it is of no such form."""
     node, _, port = name.rpartition("-")
     return (node, int(port)) if node and port.isdecimal() else None
+
+
+def storm_registrations(storm_id: str) -> str:
+    """The parent of the registrations of a topology's workers; Storm has no such node."""
+    return f"{REGISTRATIONS}/{storm_id}"
+
+
+def registration(storm_id: str, worker: int) -> str:
+    """The registration of the worker of that number."""
+    return f"{storm_registrations(storm_id)}/{worker}"
 
 
 def storm_errors(storm_id: str) -> str:

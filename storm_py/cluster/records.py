@@ -26,6 +26,7 @@ __all__ = [
     "TopologyActionOptions",
     "TopologyStatus",
     "WorkerHeartbeat",
+    "WorkerRegistration",
 ]
 
 #: First and last task, both included.
@@ -92,6 +93,28 @@ class Assignment(Record):
     executor_node_port: Mapping[Executor, NodePort]
     #: When each executor was put where it is.
     executor_start_time_secs: Mapping[Executor, int]
+    #: The number of the worker in each slot: what workers call each other. A slot that is used
+    #: again after it was not has another one.
+    worker_numbers: Mapping[NodePort, int]
+    #: Above all numbers that workers of this topology ever had.
+    next_worker_number: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WorkerRegistration(Record):
+    """Where the stream manager of a worker listens; it stays when the worker dies.
+
+    Without addresses the stream manager is down. What it means to other workers is said in
+    `storm_py.engine.membership`.
+    """
+
+    worker: int
+    #: Of the worker; each start of it has a higher one.
+    incarnation: int
+    #: Of the stream manager; 0 until there is one.
+    stream_manager_incarnation: int = 0
+    data: str = ""
+    control: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from .records import (
     StormBase,
     SupervisorInfo,
     WorkerHeartbeat,
+    WorkerRegistration,
 )
 
 __all__ = ["MAX_ERRORS", "ClusterState"]
@@ -93,6 +94,7 @@ class ClusterState:
             paths.credentials(storm_id),
             paths.logconfig(storm_id),
             paths.profilerconfigs(storm_id),
+            paths.storm_registrations(storm_id),
             paths.storm(storm_id),
         ):
             self._storage.delete(path)
@@ -196,6 +198,75 @@ class ClusterState:
     def remove_worker_heartbeat(self, storm_id: str, slot: NodePort) -> None:
         """That worker is no more."""
         self._storage.delete(paths.workerbeat(storm_id, *slot))
+
+    # ---- how workers find each other -----------------------------------------------------------
+
+    def setup_registrations(self, storm_id: str) -> None:
+        """Have a place for the registrations of a topology's workers."""
+        self._ensure(paths.storm_registrations(storm_id))
+
+    def claim_worker(self, storm_id: str, worker: int) -> int:
+        """This process is that worker from now on; its incarnation, above all earlier ones.
+
+        NoNode if there is no place for it: the topology is gone.
+        """
+        path = paths.registration(storm_id, worker)
+        while True:
+            node = self._storage.read(path)
+            found = None if node is None else WorkerRegistration.from_bytes(node.data, path)
+            incarnation = 1 if found is None else found.incarnation + 1
+            manager = 0 if found is None else found.stream_manager_incarnation
+            ours = WorkerRegistration(worker, incarnation, manager).to_bytes()
+            try:
+                if node is not None:
+                    self._storage.write(path, ours, node.version)
+                elif self._storage.read(paths.storm_registrations(storm_id)) is None:
+                    raise NoNode(f"{path} cannot be: there is no topology {storm_id}")
+                else:
+                    self._storage.create(path, ours)
+            except (NodeExists, VersionMismatch):
+                continue
+            return incarnation
+
+    def register(self, storm_id: str, registration: WorkerRegistration) -> bool:
+        """Write a registration, unless it is of an older incarnation; whether it was written.
+
+        NoNode if this worker was never claimed, or its topology is gone.
+        """
+        path = paths.registration(storm_id, registration.worker)
+        while True:
+            node = self._storage.read(path)
+            if node is None:
+                raise NoNode(f"{path} does not exist: there is no topology {storm_id}")
+            found = WorkerRegistration.from_bytes(node.data, path)
+            if found.incarnation > registration.incarnation:
+                return False
+            try:
+                self._storage.write(path, registration.to_bytes(), node.version)
+            except VersionMismatch:
+                continue
+            return True
+
+    def registered_workers(self, storm_id: str) -> tuple[int, ...]:
+        """The numbers of all workers that have registered."""
+        names = self._storage.children(paths.storm_registrations(storm_id))
+        return tuple(sorted(int(name) for name in names if name.isdecimal()))
+
+    def registration(self, storm_id: str, worker: int) -> WorkerRegistration | None:
+        """The registration of a worker."""
+        return self._get(WorkerRegistration, paths.registration(storm_id, worker))
+
+    def remove_registration(self, storm_id: str, worker: int) -> None:
+        """That worker is no more, and none of its number will be."""
+        self._storage.delete(paths.registration(storm_id, worker))
+
+    def watch_registrations(self, storm_id: str, watcher: Watcher) -> Cancel:
+        """Tell of workers that register for the first time."""
+        return self._storage.watch_children(paths.storm_registrations(storm_id), watcher)
+
+    def watch_registration(self, storm_id: str, worker: int, watcher: Watcher) -> Cancel:
+        """Tell of changes of the registration of a worker."""
+        return self._storage.watch(paths.registration(storm_id, worker), watcher)
 
     # ---- errors --------------------------------------------------------------------------------
 

@@ -158,6 +158,7 @@ class SupervisorWorkerHeartbeat(Struct):
     storm_id: str
     executors: list[ExecutorInfo]
     time_secs: int
+    statistics: str | None = ...
 
 class SupervisorWorkerHeartbeats(Struct):
     supervisor_id: str

@@ -504,6 +504,8 @@ struct SupervisorWorkerHeartbeat {
   1: required string storm_id
   2: required list<ExecutorInfo> executors
   3: required i32 time_secs
+  // Not Storm's, and skipped by its readers: what storm_py.heartbeat makes of counters.
+  1000: optional string statistics
 }
 
 struct SupervisorWorkerHeartbeats {

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from storm_py.cluster.base import ConnectionState, StateStorage
-from storm_py.cluster.records import StormBase, TopologyStatus
+from storm_py.cluster.records import StormBase, TopologyStatus, WorkerRegistration
 from storm_py.cluster.storm_cluster_state import MAX_ERRORS, ClusterState
 from storm_py.errors import (
     ConnectionLost,
@@ -24,7 +24,7 @@ from tests.cluster_records import (
     supervisor_info,
     worker_heartbeat,
 )
-from tests.contract.conftest import GENEROUS_SECS, Cluster
+from tests.contract.conftest import GENEROUS_SECS, Calls, Cluster
 from tests.helpers import wait_until
 
 ID = "words-1-2"
@@ -228,6 +228,64 @@ def test_errors_are_torn_down_for_good(state: ClusterState, others: ClusterState
     with pytest.raises(NoNode, match=f"there is no topology {ID}, to take an error of 'count'"):
         others.report_error(ID, "count", error_info())
     assert state.error_storms() == ()
+
+
+# ---- how workers find each other -----------------------------------------------------------------
+
+
+def test_a_worker_counts_its_starts(state: ClusterState, others: ClusterState) -> None:
+    state.setup_registrations(ID)
+    assert state.registered_workers(ID) == ()
+    assert [state.claim_worker(ID, 3), others.claim_worker(ID, 3), state.claim_worker(ID, 10)] == [
+        1,
+        2,
+        1,
+    ]
+    assert others.registered_workers(ID) == (3, 10)
+    assert others.registration(ID, 3) == WorkerRegistration(3, 2)
+
+
+def test_a_registration_of_an_older_start_changes_nothing(
+    state: ClusterState, others: ClusterState
+) -> None:
+    state.setup_registrations(ID)
+    first = WorkerRegistration(3, state.claim_worker(ID, 3), 7, "tcp://a", "tcp://b")
+    assert state.register(ID, first)
+    assert others.claim_worker(ID, 3) == 2
+    # Who claims it knows no stream manager yet: the last one is down, and named.
+    claimed = WorkerRegistration(3, 2, 7)
+    assert state.registration(ID, 3) == claimed
+    assert not state.register(ID, first)
+    assert state.registration(ID, 3) == claimed
+    assert others.register(ID, WorkerRegistration(3, 2, 8, "tcp://c", "tcp://d"))
+
+
+def test_registrations_are_told_of(state: ClusterState, others: ClusterState) -> None:
+    state.setup_registrations(ID)
+    came, changed = Calls(), Calls()
+    state.watch_registrations(ID, came)
+    state.watch_registration(ID, 3, changed)
+    others.claim_worker(ID, 3)
+    came.wait_for(1)
+    changed.wait_for(1)
+    others.register(ID, WorkerRegistration(3, 1, 1, "tcp://a", "tcp://b"))
+    changed.wait_for(2)
+
+
+def test_registrations_end_with_their_topology(state: ClusterState, others: ClusterState) -> None:
+    state.setup_registrations(ID)
+    state.activate_storm(ID, storm_base())
+    state.claim_worker(ID, 3)
+    state.claim_worker(ID, 4)
+    state.remove_registration(ID, 4)
+    assert state.registered_workers(ID) == (3,)
+    others.remove_storm(ID)
+    assert state.registered_workers(ID) == ()
+    with pytest.raises(NoNode, match=f"there is no topology {ID}"):
+        state.claim_worker(ID, 3)
+    with pytest.raises(NoNode, match=f"there is no topology {ID}"):
+        state.register(ID, WorkerRegistration(3, 1, 1))
+    assert state.registered_workers(ID) == ()
 
 
 # ---- nimbuses ------------------------------------------------------------------------------------

@@ -77,7 +77,8 @@ def test_the_form_of_a_record() -> None:
         b'{"format":1,"version":3,"owner":"alice","master_code_dir":"/srv/words",'
         b'"code_checksum":"00ff","node_host":{"s1":"here"},'
         b'"executor_node_port":[[[1,1],["s1",6700]],[[2,5],["s1",6701]]],'
-        b'"executor_start_time_secs":[[[1,1],5],[[2,5],6]]}'
+        b'"executor_start_time_secs":[[[1,1],5],[[2,5],6]],'
+        b'"worker_numbers":[[["s1",6700],1],[["s1",6701],2]],"next_worker_number":3}'
     )
 
 

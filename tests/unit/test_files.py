@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from storm_py.errors import ProtocolError
 from storm_py.files import make_folder, write_atomically
-from storm_py.heartbeat import Heartbeat
+from storm_py.heartbeat import (
+    ExecutorStatistics,
+    Heartbeat,
+    dump_statistics,
+    load_statistics,
+)
 from tests.disk import little_room
 
 
@@ -50,7 +56,12 @@ def test_folders_are_for_their_user_alone(tmp_path: Path) -> None:
 def test_a_heartbeat_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "heartbeat"
     assert Heartbeat.read(path) is None
-    for beat in (Heartbeat("w", 1, 7, 12.25), Heartbeat("w", 2, 8, 13)):
+    executor = ExecutorStatistics(2, 5, 60, 4321, 9, 8, 7, 6, 5, 4)
+    for beat in (
+        Heartbeat("w", 1, 7, 12.25),
+        Heartbeat("w", 2, 8, 13),
+        Heartbeat("w", 2, 8, 14, (executor,)),
+    ):
         beat.write(path)
         assert Heartbeat.read(path) == beat
 
@@ -69,8 +80,23 @@ def test_a_heartbeat_is_read_as_it_was_written(tmp_path: Path) -> None:
         b'{"format": 1, "worker_id": "w", "incarnation": 1, "version": null, "time": 1.0}',
         b'{"format": 1, "worker_id": "w", "incarnation": 1, "version": 1, "time": "now"}',
         b'{"format": 1, "worker_id": "w", "incarnation": 1, "version": 1}',
+        b'{"format": 1, "worker_id": "w", "incarnation": 1, "version": 1, "time": 1.0}',
+        b'{"format": 1, "worker_id": "w", "incarnation": 1, "version": 1, "time": 1.0, '
+        b'"executors": [[1, 2]]}',
     ],
 )
 def test_what_is_no_heartbeat_is_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "heartbeat").write_bytes(content)
     assert Heartbeat.read(tmp_path / "heartbeat") is None
+
+
+def test_statistics_travel_as_a_text() -> None:
+    executors = [ExecutorStatistics(*range(n, n + 10)) for n in (1, 20)]
+    assert load_statistics(dump_statistics(executors)) == tuple(executors)
+    assert load_statistics(dump_statistics([])) == ()
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", "[[1]]", '[["1", 2, 3, 4, 5, 6, 7, 8, 9, 10]]'])
+def test_what_are_no_statistics_is_refused(text: str) -> None:
+    with pytest.raises(ProtocolError, match=r"^statistics of a worker: "):
+        load_statistics(text)

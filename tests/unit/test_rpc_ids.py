@@ -2,7 +2,8 @@
 
 The tables are those of Storm 2.8.8; `beginFileDownload`, which it no longer has, is that of Storm
 1.2.3. A field is its id, with an exclamation mark if it is required, its name and its type. After
-an arrow stand the fields of an answer: 0 is the result, the others are exceptions.
+an arrow stand the fields of an answer: 0 is the result, the others are exceptions. Ids from 1000 on
+are not Storm's.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ ComponentPageInfo
   13 eventlog_port i32, 14 debug_options DebugOptions, 15 topology_status string,
   16 resources_map map<string,double>
 SupervisorWorkerHeartbeat
-  1! storm_id string, 2! executors list<ExecutorInfo>, 3! time_secs i32
+  1! storm_id string, 2! executors list<ExecutorInfo>, 3! time_secs i32, 1000 statistics string
 SupervisorWorkerHeartbeats
   1! supervisor_id string, 2! worker_heartbeats list<SupervisorWorkerHeartbeat>
 union JavaObjectArg
