@@ -125,16 +125,22 @@ def folder() -> Check:
     return Check("a path that begins with / or ~/", accepts)
 
 
-def hosts() -> Check:
-    """A list of names or addresses of hosts, without ports."""
+def host() -> Check:
+    """The name or address of a host, without a port."""
     pattern = re.compile(r"[^\s,:/]+")
 
     def accepts(value: object) -> bool:
-        return (
-            isinstance(value, list)
-            and bool(value)
-            and all(isinstance(one, str) and pattern.fullmatch(one) for one in value)
-        )
+        return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+    return Check("the name of a host, without a port", accepts)
+
+
+def hosts() -> Check:
+    """A list of names or addresses of hosts, without ports."""
+    one = host()
+
+    def accepts(value: object) -> bool:
+        return isinstance(value, list) and bool(value) and all(map(one.accepts, value))
 
     def hint(value: object) -> str:
         return f"; put it into a list: [{value!r}]" if isinstance(value, str) else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .config_checks import Key, folder, hosts, integer, or_none, ports, znode
+from .config_checks import Key, folder, host, hosts, integer, or_none, ports, znode
 
 __all__ = ["CLUSTER_KEYS"]
 
@@ -105,6 +105,15 @@ CLUSTER_KEYS: Final = (
         "",
         "Folder for all that the daemons of this machine keep, and for their logs.",
         "storm-local, below the folder of Storm",
+    ),
+    Key(
+        "storm.local.hostname",
+        "localhost",
+        host(),
+        "",
+        "What others call this machine, and the address on which its daemons and workers listen. "
+        "With the default nobody else can reach them.",
+        "null, for the name that the system gives",
     ),
     Key(
         "storm.zookeeper.connection.timeout",

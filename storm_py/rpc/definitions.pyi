@@ -144,6 +144,7 @@ class SettableBlobMeta(Struct):
 class ReadableBlobMeta(Struct):
     settable: SettableBlobMeta
     version: int
+    sha256: str | None = ...
 
 class BeginDownloadResult(Struct):
     version: int

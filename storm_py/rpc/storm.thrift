@@ -223,6 +223,8 @@ struct SettableBlobMeta {
 struct ReadableBlobMeta {
   1: required SettableBlobMeta settable
   2: required i64 version
+  // Not Storm's: of the blob's bytes, in hexadecimal.
+  1000: optional string sha256
 }
 
 struct BeginDownloadResult {

@@ -25,6 +25,7 @@ def test_they_are_sorted_and_no_topologys() -> None:
         ("supervisor.slots.ports", []),
         ("storm.local.dir", "/var/lib/storm"),
         ("storm.local.dir", "~/storm"),
+        ("storm.local.hostname", "node-1.example"),
         ("storm.zookeeper.root", "/storm/blue"),
         ("storm.zookeeper.retry.times", 0),
     ],
@@ -39,6 +40,7 @@ def test_the_local_folder_may_be_in_the_home_folder() -> None:
     assert local_dir({"storm.local.dir": "/var/lib/~/storm"}, home) == Path("/var/lib/~/storm")
 
 
+HOST = "the name of a host, without a port"
 HOSTS = "a list of host names, without ports"
 PORTS = "a list of ports from 1 to 65535, each once"
 FOLDER = "a path that begins with / or ~/"
@@ -60,6 +62,9 @@ ZNODE = "a path as /storm, without a slash at its end"
         ("storm.local.dir", "storm-local", FOLDER),
         ("storm.local.dir", "~other/storm", FOLDER),
         ("storm.local.dir", None, FOLDER),
+        ("storm.local.hostname", "node:6700", HOST),
+        ("storm.local.hostname", ["node"], HOST),
+        ("storm.local.hostname", "", HOST),
         ("storm.zookeeper.root", "storm", ZNODE),
         ("storm.zookeeper.root", "/", ZNODE),
         ("storm.zookeeper.root", "/storm/", ZNODE),

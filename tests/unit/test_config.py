@@ -72,6 +72,7 @@ EXPECTED_DEFAULTS: dict[str, object] = {
     "nimbus.thrift.port": 6627,
     "nimbus.topology.blobstore.deletion.delay.ms": 300000,
     "storm.local.dir": "~/.local/state/storm-py",
+    "storm.local.hostname": "localhost",
     "storm.zookeeper.connection.timeout": 15000,
     "storm.zookeeper.port": 2181,
     "storm.zookeeper.retry.interval": 1000,

@@ -73,7 +73,7 @@ AccessControl
 SettableBlobMeta
   1! acl list<AccessControl>, 2 replication_factor i32
 ReadableBlobMeta
-  1! settable SettableBlobMeta, 2! version i64
+  1! settable SettableBlobMeta, 2! version i64, 1000 sha256 string
 BeginDownloadResult
   1! version i64, 2! session string, 3 data_size i64
 TopologySummary
