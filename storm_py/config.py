@@ -96,6 +96,7 @@ class Config(dict[str, Any]):
         "nimbus.topology.blobstore.deletion.delay.ms"
     )
     STORM_LOCAL_DIR: Final = "storm.local.dir"
+    STORM_LOCAL_HOSTNAME: Final = "storm.local.hostname"
     STORM_ZOOKEEPER_CONNECTION_TIMEOUT: Final = "storm.zookeeper.connection.timeout"
     STORM_ZOOKEEPER_PORT: Final = "storm.zookeeper.port"
     STORM_ZOOKEEPER_RETRY_INTERVAL: Final = "storm.zookeeper.retry.interval"
