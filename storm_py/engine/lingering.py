@@ -46,4 +46,4 @@ class Lingering:
         if waited > CROWDED * (ran + waited):
             self.secs = min(LONGEST_SECS, max(SHORTEST_SECS, 2 * self.secs))
         else:
-            self.secs = self.secs / 2 if self.secs > SHORTEST_SECS else 0.0
+            self.secs = max(SHORTEST_SECS, self.secs / 2) if self.secs > SHORTEST_SECS else 0.0

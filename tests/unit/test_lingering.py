@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from storm_py.engine.lingering import (
@@ -68,6 +68,7 @@ def test_one_that_is_given_stays() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.1), st.floats(0, 0.1)), max_size=40))
+@example([(0.0, 0.0625)] * 6 + [(0.0, 0.0)] * 6)
 def test_within_its_bounds_whatever_happens(life: list[tuple[float, float]]) -> None:
     process = Process()
     before = 0.0
