@@ -38,6 +38,7 @@ from storm_py.run import ComponentFigures, Observer, RunResult, Snapshot
 from storm_py.runtime.folder import RunFolder, UserCode
 from storm_py.runtime.logs import last_words
 from storm_py.runtime.process import drain_pipe
+from storm_py.runtime.slot import local_logs
 from storm_py.runtime.tails import OutputTails
 from storm_py.transport.zeromq import ChannelServer, Context
 from storm_py.wire import control
@@ -255,7 +256,7 @@ class LocalRun:
                     self._observer.error(self._cannot_start(worker, reason))
 
     def _start_worker(self, worker: int, incarnation: int) -> None:
-        logs = self._logs / str(6700 + worker)
+        logs = local_logs(self._logs, worker)
         logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         command = [sys.executable, "-P", "-m", "storm_py.runtime.worker"]
         args = [self._folder.path, worker, incarnation, self._plan.version, self._logs, os.getpid()]
@@ -270,7 +271,7 @@ class LocalRun:
 
     def _cannot_start(self, worker: int, reason: str) -> control.ErrorReport:
         message = f"died {STILLBORN} times before it was up, last: {reason}"
-        log = self._logs / str(6700 + worker) / "worker.log"
+        log = local_logs(self._logs, worker) / "worker.log"
         return control.ErrorReport(
             f"worker {worker}", SYSTEM_TASK_ID, "start", message, last_words(log), True
         )

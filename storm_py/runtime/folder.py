@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import psutil
 
@@ -54,6 +55,14 @@ def sweep(base: Path) -> None:
         pid = folder.name.split("-")[1]
         if pid.isdigit() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def instance_logs(logs: Path, plan: PhysicalPlan, instance: int) -> tuple[Path, Path]:
+    """Where an instance's standard output and its log go, in the log folder of its worker."""
+    executor = plan.executor(instance)
+    # Cut, as a file's name may have 255 bytes; the task keeps it unique.
+    name = f"{quote(executor.component_id, safe='')[:200]}-{executor.tasks[0]}"
+    return logs / f"{name}.out", logs / f"{name}.log"
 
 
 class RunFolder:

@@ -56,6 +56,8 @@ class InstanceSpec:
     instance: int
     incarnation: int
     plan_version: int
+    #: Of the worker's slot.
+    port: int
 
 
 class Instance(Watch):
@@ -91,7 +93,7 @@ class Instance(Watch):
         self._ready = False
         self._look_at = self._calm_until = 0.0
         conf = plan.conf
-        settings = Settings.of(conf, 6700 + spec.worker)
+        settings = Settings.of(conf, spec.port)
         self._lingering = Lingering(linger_secs(conf))
         self._idling = Idling(settings.spout_wait_secs)
         objects: dict[int, TaskObjects] = {}

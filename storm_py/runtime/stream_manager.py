@@ -57,6 +57,7 @@ class StreamManager:
     def __init__(
         self,
         folder: RunFolder,
+        address: str,
         worker: int,
         worker_incarnation: int,
         incarnation: int,
@@ -71,7 +72,7 @@ class StreamManager:
         self._high_bytes = limits(plan.conf).high_bytes
         self._timeout_secs: float = max_timeout_secs(plan)
         data, ctl = folder.inlet_addresses(f"s{worker}", worker_incarnation, incarnation)
-        tcp = "tcp://127.0.0.1:*"
+        tcp = f"tcp://{address}:*"
         self._inlet = Inlet(self._context, [data, tcp], [ctl, tcp], UPSTREAM_HWM)
         self._outlets: dict[str, Outlet] = {}
         self._waiting: dict[str, deque[bytes]] = {}
@@ -302,14 +303,14 @@ class StreamManager:
 
 
 def main() -> None:
-    """Entry point: folder, worker, its incarnation, own one, plan's version, parent's pid."""
-    path, worker, worker_incarnation, incarnation, version, parent = sys.argv[1:]
+    """Entry point: folder, worker, its incarnation, own one, plan's version, address, parent."""
+    path, worker, worker_incarnation, incarnation, version, address, parent = sys.argv[1:]
     leave_terminal_signals_to_parent()
     die_with_parent(int(parent))
     set_up_logging(None)
     collect_rarely()
     numbers = [int(number) for number in (worker, worker_incarnation, incarnation, version)]
-    StreamManager(RunFolder(Path(path)), *numbers).run()
+    StreamManager(RunFolder(Path(path)), address, *numbers).run()
     zmq.Context.instance().destroy(linger=0)
 
 

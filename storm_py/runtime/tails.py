@@ -1,6 +1,6 @@
 """Tails: what instances print, read from the files that their standard output goes to.
 
-Read by whoever runs the workers (`storm_py.local`); `storm_py.runtime.worker` names the files.
+Read by whoever runs the workers (`storm_py.local`); `storm_py.runtime.folder` names the files.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from pathlib import Path
 
 from storm_py.core.plan import PhysicalPlan
 
-from .worker import log_files
+from .folder import instance_logs
+from .slot import local_logs
 
 
 class OutputTails:
@@ -19,7 +20,10 @@ class OutputTails:
 
     def __init__(self, logs: Path, plan: PhysicalPlan, show: Callable[[str, str], object]) -> None:
         self._show = show
-        self._paths = {plan.label(id_): log_files(logs, plan, id_)[0] for id_ in plan.instances}
+        self._paths = {
+            plan.label(id_): instance_logs(local_logs(logs, members[0].worker), plan, id_)[0]
+            for id_, members in plan.instances.items()
+        }
         # A folder given with --log-dir may hold the output of an earlier run.
         self._offsets = {
             source: path.stat().st_size if path.exists() else 0

@@ -1,8 +1,9 @@
 """Worker: `python -m storm_py.runtime.worker` - the parent of one slot's processes.
 
 Starts a fork server, a stream manager and, through the fork server, the instances of its executors;
-hosts their control channel; does what `WorkerCore` decides; reads statistics pages. It speaks to
-whoever runs it - `storm-py local` - over that one's channel, and dies with it.
+hosts their control channel; does what `WorkerCore` decides; reads statistics pages. Whoever runs it
+is a `Parent`. This program is the worker of `storm-py local`, and dies with that; a cluster's is
+`storm_py.runtime.cluster_worker`.
 """
 
 from __future__ import annotations
@@ -19,28 +20,29 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import zmq
 
 from storm_py.config import Config
-from storm_py.core.plan import ExecutorPlan, PhysicalPlan
+from storm_py.core.plan import ExecutorPlan
 from storm_py.engine import worker_actions as does
 from storm_py.engine import worker_core as core
 from storm_py.engine.looks import Looks
 from storm_py.engine.stuck import StuckWatch
 from storm_py.processes import describe_exit, die_with_parent
-from storm_py.transport.zeromq import ChannelClient, ChannelServer, Context
+from storm_py.transport.zeromq import ChannelServer, Context
 from storm_py.wire import control
 
 from .folder import RunFolder
 from .instance import InstanceSpec
 from .logs import last_words, set_up_logging
 from .page import Counters, Totals, read_page
+from .parents import ChannelParent, Parent
 from .process import (
     drain_pipe,
     leave_terminal_signals_to_parent,
 )
+from .slot import LOOPBACK, Slot, local_logs, local_port
 
 _LOG = logging.getLogger("storm_py.worker")
 
@@ -52,25 +54,14 @@ _STUCK_SHARE = 0.25
 _LAST_REPORT_MS = 200
 
 
-def log_files(logs: Path, plan: PhysicalPlan, instance: int) -> tuple[Path, Path]:
-    """Where an instance's standard output and its log go."""
-    executor = plan.executor(instance)
-    port = str(6700 + executor.worker)
-    # Cut, as a file's name may have 255 bytes; the task keeps it unique.
-    name = f"{quote(executor.component_id, safe='')[:200]}-{executor.tasks[0]}"
-    return logs / port / f"{name}.out", logs / port / f"{name}.log"
-
-
 class Worker:
     """The driver."""
 
-    def __init__(
-        self, folder: RunFolder, logs: Path, worker: int, incarnation: int, version: int
-    ) -> None:
+    def __init__(self, folder: RunFolder, slot: Slot, version: int, parent: Parent) -> None:
         self._folder = folder
-        self._worker = worker
-        self._incarnation = incarnation
-        self._logs = logs
+        self._slot = slot
+        self._worker = worker = slot.worker
+        self._incarnation = incarnation = slot.incarnation
         self._plan = folder.read_plan(version)
         self._core = core.WorkerCore(worker, incarnation, self._plan.instances_on(worker))
         limit_secs: Any = self._plan.conf[Config.STORM_PY_STUCK_SECS]
@@ -78,7 +69,7 @@ class Worker:
         self._looks = Looks(REPORT_SECS, min(_QUIET_SECS, _STUCK_SHARE * limit_secs))
         context: Context = zmq.Context.instance()
         self._channel = ChannelServer(context, folder.worker_address(worker, incarnation))
-        self._parent = ChannelClient(context, folder.parent_address, f"w{worker}.{incarnation}")
+        self._parent = parent
         self._identities: dict[str, str] = {}
         self._untold: dict[str, list[control.Control]] = {}
         #: the identities of the processes that were started last
@@ -104,7 +95,7 @@ class Worker:
         signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._fork_server = self._start_fork_server()
-        for source in (self._channel.socket, self._parent.socket, self._wakeup):
+        for source in (self._channel.socket, parent.source, self._wakeup):
             self._poller.register(source, zmq.POLLIN)
 
     def run(self) -> None:
@@ -112,8 +103,8 @@ class Worker:
         self._perform(self._core.start(time.monotonic()))
         looks = self._looks
         while not self._left:
-            timeout = self._core.next_timeout()
-            until = looks.at if timeout is None else min(timeout, looks.at)
+            due = [looks.at, self._core.next_timeout(), self._parent.next_timeout()]
+            until = min(at for at in due if at is not None)
             if self._poller.poll(math.ceil(max(0.0, until - time.monotonic()) * 1000)):
                 looks.news()
             self._take_messages()
@@ -121,6 +112,7 @@ class Worker:
             self._take_news()
             now = time.monotonic()
             self._perform(self._core.tick(now))
+            self._parent.tick(now)
             if now >= looks.at:
                 looks.looked(now, self._report())
         if any(self._queued.values()):  # what the stream manager said last may be on its way
@@ -128,7 +120,7 @@ class Worker:
             self._take_messages()
         self._report()
         self._stop_fork_server()
-        self._parent.close(linger_secs=2.0)
+        self._parent.close()
         self._channel.close()
         zmq.Context.instance().destroy(linger=None)
 
@@ -226,6 +218,7 @@ class Worker:
                             self._incarnation,
                             incarnation,
                             self._plan.version,
+                            self._slot.address,
                         ],
                         stdin=subprocess.DEVNULL,
                         stdout=None,
@@ -243,9 +236,9 @@ class Worker:
                 case does.Tell(identity=identity, record=record):
                     self._tell(identity, record)
                 case does.TellParent(record=record):
-                    self._parent.send(control.encode(record))
+                    self._parent.send(record)
                 case does.CannotStart(executor=executor, reason=reason):
-                    self._parent.send(control.encode(self._cannot_start(executor, reason)))
+                    self._parent.send(self._cannot_start(executor, reason))
                 case does.Leave():
                     self._left = True
 
@@ -259,13 +252,13 @@ class Worker:
         first = self._plan.executor(executor).tasks[0]
         task = self._last_task.get(executor, first)
         message = f"died {core.STILLBORN} times before it was up, last: {reason}"
-        log = log_files(self._logs, self._plan, executor)[1]
+        log = self._slot.log_files(self._plan, executor)[1]
         return control.ErrorReport(
             self._plan.task_to_component[task], task, "start", message, last_words(log), True
         )
 
     def _start_instance(self, executor: int, incarnation: int) -> None:
-        out, err = log_files(self._logs, self._plan, executor)
+        out, err = self._slot.log_files(self._plan, executor)
         out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         spec = InstanceSpec(
             str(self._folder.path),
@@ -274,6 +267,7 @@ class Worker:
             executor,
             incarnation,
             self._plan.version,
+            self._slot.port,
         )
         order = {"spec": asdict(spec), "out": str(out), "err": str(err)}
         self._instances[executor] = incarnation
@@ -300,9 +294,9 @@ class Worker:
     def _take_messages(self) -> None:
         while (received := self._channel.receive()) is not None:
             identity, message = received
-            self._on_record(identity, control.decode(message), message)
+            self._on_record(identity, control.decode(message))
         while (order := self._parent.receive()) is not None:
-            self._obey(control.decode(order))
+            self._obey(order)
 
     def _obey(self, order: control.Control) -> None:
         if not isinstance(order, control.Replan):
@@ -313,7 +307,7 @@ class Worker:
         kept = {instance for instance in instances if self._plan.runs_alike(instance, then)}
         self._perform(self._core.replan(order.version, instances, kept, time.monotonic()))
 
-    def _on_record(self, identity: str, record: control.Control, message: bytes) -> None:
+    def _on_record(self, identity: str, record: control.Control) -> None:
         match record:
             case control.Register():
                 peer = identity.split(".")[0]
@@ -328,7 +322,7 @@ class Worker:
             case control.QueueStats(tasks=tasks, rows=rows):
                 self._queued.update(zip(tasks, rows, strict=True))
             case _:
-                self._parent.send(message)
+                self._parent.send(record)
 
     # ---- statistics ----------------------------------------------------------------------------
 
@@ -360,9 +354,7 @@ class Worker:
             warning = self._stuck.look(instance, page.activity, time.monotonic())
             if warning is not None:
                 source = f"worker {self._worker}"
-                self._parent.send(
-                    control.encode(control.LogRecord(logging.WARNING, source, warning))
-                )
+                self._parent.send(control.LogRecord(logging.WARNING, source, warning))
             for i, executor in enumerate(self._plan.instances[instance]):
                 counters = page.counters[i] if page.counters else Counters()
                 self._report_executor(executor, page.incarnation, counters)
@@ -380,7 +372,7 @@ class Worker:
         record = control.ExecutorStats(executor.id, incarnation, *totals, queued, 0)
         if self._reported.get(executor.id) != record:
             self._reported[executor.id] = record
-            self._parent.send(control.encode(record))
+            self._parent.send(record)
 
 
 def main() -> None:
@@ -389,8 +381,11 @@ def main() -> None:
     leave_terminal_signals_to_parent()
     die_with_parent(int(parent))
     set_up_logging(None)
-    numbers = [int(number) for number in (worker, incarnation, version)]
-    Worker(RunFolder(Path(path)), Path(logs), *numbers).run()
+    number = int(worker)
+    port, slot_logs = local_port(number), local_logs(Path(logs), number)
+    slot = Slot(number, int(incarnation), port, LOOPBACK, slot_logs)
+    folder = RunFolder(Path(path))
+    Worker(folder, slot, int(version), ChannelParent(zmq.Context.instance(), folder, slot)).run()
 
 
 if __name__ == "__main__":

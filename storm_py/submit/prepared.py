@@ -16,6 +16,7 @@ from storm_py.archive import Archive, Manifest, write_archive
 from storm_py.bundle import dump_code, dump_conf
 from storm_py.components import pack
 from storm_py.config import Config
+from storm_py.engine.system import system_topology
 from storm_py.loader import LoadedTopology
 
 from .listing import Listing, list_files
@@ -59,7 +60,8 @@ def prepare(
     """
     max_bytes = conf[Config.STORM_PY_SUBMIT_MAX_BYTES]
     assert isinstance(max_bytes, int)  # the configuration is valid
-    code = dump_code(topology, pack(topology))
+    whole = system_topology(topology, conf)
+    code = dump_code(whole, pack(whole))
     packed_conf = dump_conf(conf)
     project = find_project(loaded)
     return Prepared(

@@ -81,7 +81,7 @@ class Worker:
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
         self._channel = ChannelServer(zmq.Context.instance(), folder.worker_address(0, 1))
-        self._manager = StreamManager(folder, 0, 1, 1, 1)
+        self._manager = StreamManager(folder, "127.0.0.1", 0, 1, 1, 1)
         self._thread = threading.Thread(target=self._manager.run)
         self._thread.start()
         assert isinstance(self.hears(), control.Register)

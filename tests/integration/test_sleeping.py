@@ -82,7 +82,7 @@ def test_a_record_that_another_thread_logs_is_not_left_until_it_wakes(folder: Ru
     worker = Worker(folder, logger)
     worker.start()
     channel = ChannelClient(zmq.Context.instance(), folder.worker_address(0, 1), CLIENT)
-    spec = InstanceSpec(str(folder.path), 0, 1, EXECUTOR, 1, 1)
+    spec = InstanceSpec(str(folder.path), 0, 1, EXECUTOR, 1, 1, 6700)
     Instance(spec, folder, folder.read_plan(1), channel, records).run()
     worker.join()
     said = control.LogRecord(logging.WARNING, "count (task 1)", "from another thread")

@@ -123,7 +123,7 @@ def test_a_death_that_it_hears_of_ends_its_burst_and_then_all_that_is_pending_fa
     events: list[object] = []
     Flooding.events = events
     Flooding.around = around = Around(folder, plan)
-    spec = InstanceSpec(str(folder.path), 0, 1, EXECUTOR, 1, 1)
+    spec = InstanceSpec(str(folder.path), 0, 1, EXECUTOR, 1, 1, 6700)
     instance = Instance(spec, folder, plan, around.channel, RecordQueue("flooding"))
     around.connect()
     instance.run()

@@ -1,0 +1,45 @@
+"""Slot: which worker of a run a process is or belongs to, and where that lives. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from storm_py.core.plan import PhysicalPlan
+
+from .folder import instance_logs
+
+#: In local mode nobody gives out ports: workers are named as if they had those of one node.
+_FIRST_PORT: Final = 6700
+#: Where the stream managers of local mode listen.
+LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A worker, by its number in the plan, and its place."""
+
+    worker: int
+    #: Counts the starts of this worker.
+    incarnation: int
+    #: The name of the slot on its node; nobody listens there.
+    port: int
+    #: Of this machine, as a number: where the stream manager listens for those of other workers.
+    address: str
+    #: The folder of its logs.
+    logs: Path
+
+    def log_files(self, plan: PhysicalPlan, instance: int) -> tuple[Path, Path]:
+        """Where the standard output and the log of an instance go."""
+        return instance_logs(self.logs, plan, instance)
+
+
+def local_port(worker: int) -> int:
+    """The port that a worker of local mode is named by."""
+    return _FIRST_PORT + worker
+
+
+def local_logs(logs: Path, worker: int) -> Path:
+    """The log folder of a worker of local mode, below that of the run."""
+    return logs / str(local_port(worker))
