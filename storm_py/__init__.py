@@ -48,6 +48,7 @@ from .api.topology import (
 )
 from .api.tuples import Fields, GlobalStreamId, Tuple, Values
 from .config import Config
+from .constants import VERSION
 from .errors import (
     ConfigError,
     EmitError,
@@ -61,7 +62,7 @@ from .errors import (
 )
 from .metrics import LoggingMetricsConsumer
 
-__version__ = "0.1.0.dev0"
+__version__ = VERSION
 
 __all__ = [  # noqa: RUF022 - grouped by purpose
     # building

@@ -16,7 +16,11 @@ __all__ = [
     "SYSTEM_COMPONENT_ID",
     "SYSTEM_TASK_ID",
     "SYSTEM_TICK_STREAM_ID",
+    "VERSION",
 ]
+
+#: Of storm_py; setup.cfg has it too.
+VERSION: Final = "0.1.0.dev0"
 
 #: Stream that is meant wherever a stream id is left out.
 DEFAULT_STREAM_ID: Final = "default"

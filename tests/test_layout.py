@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from storm_py.constants import VERSION
+
 ROOT = Path(__file__).parent.parent
 
 LINKED = ["nimbus", "supervisor", "topologies"]
 """Folders at the top of the repository that are packages of storm_py."""
 
 
-def setup_options() -> configparser.SectionProxy:
+def setup_section(name: str) -> configparser.SectionProxy:
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg", encoding="utf-8")
-    return parser["options"]
+    return parser[name]
 
 
 def packages_on_disk() -> set[str]:
@@ -45,13 +47,13 @@ def test_link_is_relative_and_leads_to_the_folder_at_the_top(name: str) -> None:
 
 
 def test_setup_lists_every_package_once() -> None:
-    listed = setup_options()["packages"].split()
+    listed = setup_section("options")["packages"].split()
     assert listed == sorted(set(listed))
     assert set(listed) == packages_on_disk()
 
 
 def test_setup_maps_every_linked_folder() -> None:
-    lines = setup_options()["package_dir"].strip().splitlines()
+    lines = setup_section("options")["package_dir"].strip().splitlines()
     assert set(lines) == {f"storm_py.{name} = {name}" for name in LINKED}
 
 
@@ -101,6 +103,10 @@ def test_changelog_has_an_unreleased_section() -> None:
 
 def test_every_dependency_is_explained() -> None:
     explained = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
-    for requirement in setup_options()["install_requires"].split():
+    for requirement in setup_section("options")["install_requires"].split():
         name = requirement.partition(">=")[0]
         assert f"**{name}**" in explained, f"docs/dependencies.md does not say what {name} is for"
+
+
+def test_the_version_is_said_twice_alike() -> None:
+    assert setup_section("metadata")["version"] == VERSION

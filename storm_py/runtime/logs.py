@@ -14,7 +14,7 @@ from pathlib import Path
 
 from storm_py.wire.control import LogRecord
 
-_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _QUEUED_RECORDS = 100
 _TEXT_CHARS = 2000
 #: How much of the end of its log is shown of a process that died without a word.
@@ -69,7 +69,7 @@ class RecordQueue(logging.Handler):
 def set_up_logging(records: RecordQueue | None) -> None:
     """Log INFO and above to standard error, which is the process's log file."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.setFormatter(logging.Formatter(FORMAT))
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     root.addHandler(handler)

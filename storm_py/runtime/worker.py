@@ -77,6 +77,7 @@ class Worker:
         self._manager: subprocess.Popen[bytes] | None = None
         self._manager_incarnation = 0
         self._instances: dict[int, int] = {}
+        self._pids: dict[int, int] = {}
         self._news = b""
         #: by executor, the totals of its incarnations that are dead
         self._gone: dict[int, Totals] = {}
@@ -188,6 +189,7 @@ class Worker:
             if self._instances.get(executor) != incarnation:
                 return
             del self._instances[executor]
+            self._pids.pop(executor, None)
             activity = read_page(self._page(executor, incarnation)).activity
             self._last_task.pop(executor, None)
             if activity is not None:
@@ -314,6 +316,7 @@ class Worker:
                 if self._living.get(peer) != identity:
                     return  # the last words of one that is dead
                 self._identities[peer] = identity
+                self._pids[record.executor] = record.pid
                 for untold in self._untold.pop(peer, []):
                     self._tell(peer, untold)
                 self._perform(self._core.registered(record))
@@ -369,7 +372,8 @@ class Worker:
         else:
             queued = counters.queued
         totals = self._totals(executor.id, counters)
-        record = control.ExecutorStats(executor.id, incarnation, *totals, queued, 0)
+        pid = self._pids.get(executor.instance, 0)
+        record = control.ExecutorStats(executor.id, incarnation, *totals, queued, pid)
         if self._reported.get(executor.id) != record:
             self._reported[executor.id] = record
             self._parent.send(record)
