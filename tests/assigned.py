@@ -140,6 +140,12 @@ class Assigned:
 
         wait_until(followed, GENEROUS_SECS, f"version {self._version} is followed")
 
+    def is_over(self) -> bool:
+        """Whether all workers have passed the END wave of now."""
+        wave = self.state.wave(ID)
+        found = [self.state.registration(ID, number) for number in self._numbers.values()]
+        return all(each is not None and each.ended_wave >= wave for each in found)
+
     def kill(self, port: int) -> None:
         """End a worker as hard as it gets, with what it started (it is a session of its own)."""
         process = self.processes.pop(port)

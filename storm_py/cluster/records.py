@@ -25,6 +25,7 @@ __all__ = [
     "SupervisorInfo",
     "TopologyActionOptions",
     "TopologyStatus",
+    "TopologyWave",
     "WorkerHeartbeat",
     "WorkerRegistration",
 ]
@@ -115,6 +116,16 @@ class WorkerRegistration(Record):
     stream_manager_incarnation: int = 0
     data: str = ""
     control: str = ""
+    #: How far the end of the input has come here, see `storm_py.engine.cluster_waves`.
+    ended_wave: int = 0
+    spouts_ended: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TopologyWave(Record):
+    """The number of the END wave of a topology, above all registrations; it only grows."""
+
+    wave: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

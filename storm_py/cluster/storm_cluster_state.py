@@ -14,7 +14,7 @@ from typing import TypeVar
 from storm_py.errors import NodeExists, NoNode, VersionMismatch
 
 from . import paths
-from .base import Cancel, ConnectionState, Listener, StateStorage, Watcher
+from .base import Cancel, ConnectionState, Listener, Node, StateStorage, Watcher
 from .encoding import Record
 from .latch import LeaderLatch
 from .records import (
@@ -24,6 +24,7 @@ from .records import (
     NodePort,
     StormBase,
     SupervisorInfo,
+    TopologyWave,
     WorkerHeartbeat,
     WorkerRegistration,
 )
@@ -267,6 +268,33 @@ class ClusterState:
     def watch_registration(self, storm_id: str, worker: int, watcher: Watcher) -> Cancel:
         """Tell of changes of the registration of a worker."""
         return self._storage.watch(paths.registration(storm_id, worker), watcher)
+
+    def wave(self, storm_id: str) -> int:
+        """The number of the END wave of a topology, which begins with 1."""
+        node = self._storage.read(paths.storm_registrations(storm_id))
+        return 1 if node is None else self._wave_of(node, storm_id)
+
+    def renew_wave(self, storm_id: str) -> int:
+        """Raise that number by one; NoNode if the topology is gone."""
+        path = paths.storm_registrations(storm_id)
+        while True:
+            node = self._storage.read(path)
+            if node is None:
+                raise NoNode(f"{path} does not exist: there is no topology {storm_id}")
+            wave = self._wave_of(node, storm_id) + 1
+            try:
+                self._storage.write(path, TopologyWave(wave).to_bytes(), node.version)
+            except VersionMismatch:
+                continue
+            return wave
+
+    def watch_wave(self, storm_id: str, watcher: Watcher) -> Cancel:
+        """Tell of changes of that number."""
+        return self._storage.watch(paths.storm_registrations(storm_id), watcher)
+
+    def _wave_of(self, node: Node, storm_id: str) -> int:
+        path = paths.storm_registrations(storm_id)
+        return TopologyWave.from_bytes(node.data, path).wave if node.data else 1
 
     # ---- errors --------------------------------------------------------------------------------
 

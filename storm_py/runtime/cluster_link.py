@@ -55,7 +55,14 @@ class RegistrationRead:
     registration: WorkerRegistration | None
 
 
-Event = AssignmentRead | StormRead | RegistrationRead
+@dataclass(frozen=True, slots=True)
+class WaveRead:
+    """The number of the END wave that all workers share."""
+
+    wave: int
+
+
+Event = AssignmentRead | StormRead | RegistrationRead | WaveRead
 
 
 class ClusterLink:
@@ -86,12 +93,13 @@ class ClusterLink:
             self._state.listen(self._connection_changed),
             self._state.watch_assignment(self._storm_id, partial(self._due, "assignment")),
             self._state.watch_storm(self._storm_id, partial(self._due, "storm")),
+            self._state.watch_wave(self._storm_id, partial(self._due, "wave")),
             self._state.watch_registration(
                 self._storm_id, self._worker, partial(self._due, self._worker)
             ),
         ]
         self._thread.start()
-        for what in ("assignment", "storm", self._worker):
+        for what in ("assignment", "storm", "wave", self._worker):
             self._due(what)
 
     def close(self, patience_secs: float) -> None:
@@ -123,6 +131,12 @@ class ClusterLink:
         with self._lock:
             self._registration = registration
             self._jobs["publish"] = self._publish
+            self._lock.notify_all()
+
+    def renew_wave(self) -> None:
+        """Raise the number of the END wave."""
+        with self._lock:
+            self._jobs["renew wave"] = self._renew_wave
             self._lock.notify_all()
 
     def report_error(self, component_id: str, error: ErrorInfo) -> None:
@@ -180,6 +194,8 @@ class ClusterLink:
         match what:
             case "assignment":
                 return AssignmentRead(self._state.assignment(self._storm_id))
+            case "wave":
+                return WaveRead(self._state.wave(self._storm_id))
             case int():
                 return RegistrationRead(what, self._state.registration(self._storm_id, what))
             case _:
@@ -204,6 +220,12 @@ class ClusterLink:
             return
         if not written:
             self._due(self._worker)  # somebody was started in our place
+
+    def _renew_wave(self) -> None:
+        try:
+            self._state.renew_wave(self._storm_id)
+        except NoNode:
+            _LOG.info("no wave is begun: its topology is gone")
 
     def _report_errors(self) -> None:
         while True:

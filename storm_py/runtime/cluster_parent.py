@@ -1,8 +1,9 @@
 """ClusterParent: what runs a worker of a cluster: its assignment, in ZooKeeper.
 
 Theory of operation. There is no process that gives orders: the worker reads what nimbus has decided
-and makes its own orders of it. `Membership` decides about other workers; a newer assignment becomes
-another plan in the run folder, and an order to follow that. A worker that has no assignment any
+and makes its own orders of it. `Membership` decides about other workers, `ClusterWaves` about the
+end of the input; a newer assignment becomes another plan in the run folder, and an order to follow
+that. A worker that has no assignment any
 more, or is not in it, stops. While ZooKeeper is away nothing changes.
 
 What the worker reports goes to three places: where its stream manager listens, and errors of
@@ -18,6 +19,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -29,13 +31,15 @@ from storm_py.cluster.records import (
     WorkerRegistration,
 )
 from storm_py.core.plan import PhysicalPlan
+from storm_py.engine.cluster_waves import Action as WaveAction
+from storm_py.engine.cluster_waves import Begin, ClusterWaves, Ends, Renew, Tell
 from storm_py.engine.membership import Action, Membership, Order, Publish, Registration
 from storm_py.heartbeat import ExecutorStatistics, Heartbeat
 from storm_py.wire import control
 from storm_py.worker_spec import WorkerSpec
 
 from .assigned_run import AssignedRun
-from .cluster_link import AssignmentRead, ClusterLink, RegistrationRead, StormRead
+from .cluster_link import AssignmentRead, ClusterLink, RegistrationRead, StormRead, WaveRead
 from .process import drain_pipe
 
 _LOG = logging.getLogger("storm_py.worker")
@@ -65,7 +69,11 @@ class ClusterParent:
         #: by executor, its incarnation and since when that is known
         self._since: dict[int, tuple[int, float]] = {}
         self._beat_failed = False
-        link.follow(self._others(run.plan))
+        self._waves = ClusterWaves(run.worker)
+        #: what was published last
+        self._registration: Registration | None = None
+        self._ends = Ends()
+        self._follow(run.plan, time.monotonic())
 
     def stop(self) -> None:
         """Have the worker stop; for the handler of a signal, which ends the worker's sleep."""
@@ -91,6 +99,8 @@ class ClusterParent:
                     self._on_storm(base)
                 case RegistrationRead(worker=worker, registration=found):
                     self._on_registration(worker, found)
+                case WaveRead(wave=wave):
+                    self._go_on(self._waves.wave_read(wave, time.monotonic()))
         return self._orders.popleft() if self._orders else None
 
     def send(self, record: control.Control) -> None:
@@ -103,6 +113,10 @@ class ClusterParent:
             case control.WorkerReady():
                 _LOG.info("all instances of this worker are ready")
                 self._perform(self._membership.ready())
+                if self._run.incarnation > 1 or self._version > 1:
+                    self._restarted(self._run.plan.instances_on(self._run.worker))
+            case control.Ended():
+                self._go_on(self._waves.ended(record.executor, record.wave, time.monotonic()))
             case control.ExecutorStats():
                 self._count(record)
             case control.ErrorReport():
@@ -115,11 +129,13 @@ class ClusterParent:
                 _LOG.debug("%s", record)
 
     def next_timeout(self) -> float | None:
-        """When the next heartbeat is due."""
-        return self._beat_at
+        """When the next heartbeat is due, or a wave."""
+        wave_at = self._waves.next_timeout()
+        return self._beat_at if wave_at is None else min(self._beat_at, wave_at)
 
     def tick(self, now: float) -> None:
         """Write the heartbeat if it is due."""
+        self._go_on(self._waves.tick(now))
         if now >= self._beat_at:
             self._beat_at = now + self._beat_secs
             self._beat(now)
@@ -143,7 +159,7 @@ class ClusterParent:
         if self._run.has_worker(assignment):
             plan = self._run.adopt(assignment)
             workers = frozenset(plan.workers)
-            self._link.follow(self._others(plan))
+            self._follow(plan, time.monotonic())
         _LOG.info("following version %d of the assignment", assignment.version)
         self._version = assignment.version
         self._perform(self._membership.assigned(assignment.version, workers))
@@ -156,18 +172,47 @@ class ClusterParent:
         registration = None if found is None else _from_record(found)
         if worker == self._run.worker:
             self._perform(self._membership.published(registration))
-        elif registration is not None:
+        elif registration is not None and found is not None:
             self._perform(self._membership.registered(registration))
+            ends = Ends(found.ended_wave, found.spouts_ended)
+            self._waves.other_told(worker, ends, time.monotonic())
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
             match action:
                 case Publish(registration=registration):
-                    self._link.publish(_to_record(registration))
+                    self._registration = registration
+                    self._link.publish(_to_record(registration, self._ends))
                 case Order(record=control.Stop()):
                     self._stop("another worker has its place, or none has")
                 case Order(record=record):
                     self._orders.append(record)
+
+    def _go_on(self, actions: list[WaveAction]) -> None:
+        for action in actions:
+            match action:
+                case Begin(wave=wave):
+                    self._orders.append(control.Wave(wave, False))
+                case Renew():
+                    self._link.renew_wave()
+                case Tell(ends=ends):
+                    self._ends = ends
+                    if self._registration is not None:
+                        self._link.publish(_to_record(self._registration, ends))
+
+    def _restarted(self, instances: Iterable[int]) -> None:
+        """Their processes are new; for the stream manager, 0, markers may be lost as well."""
+        members = self._run.plan.instances
+        executors = [member.id for id_ in instances for member in members.get(id_, ())]
+        self._go_on(self._waves.restarted(executors, time.monotonic()))
+
+    def _follow(self, plan: PhysicalPlan, now: float) -> None:
+        """Live among the workers of this plan."""
+        others = self._others(plan)
+        self._link.follow(others)
+        own = plan.on_worker(self._run.worker)
+        spouts = [executor.id for executor in own if executor.component_id in plan.topology.spouts]
+        self._go_on(self._waves.assigned([e.id for e in own], spouts, others, now))
 
     def _stop(self, why: str) -> None:
         if not self._stopping:
@@ -235,13 +280,15 @@ class ClusterParent:
         return found
 
 
-def _to_record(registration: Registration) -> WorkerRegistration:
+def _to_record(registration: Registration, ends: Ends) -> WorkerRegistration:
     return WorkerRegistration(
         registration.worker,
         registration.incarnation,
         registration.stream_manager_incarnation,
         registration.data,
         registration.control,
+        ends.wave,
+        ends.spouts,
     )
 
 

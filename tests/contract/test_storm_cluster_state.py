@@ -272,6 +272,19 @@ def test_registrations_are_told_of(state: ClusterState, others: ClusterState) ->
     changed.wait_for(2)
 
 
+def test_all_workers_share_the_number_of_a_wave(state: ClusterState, others: ClusterState) -> None:
+    with pytest.raises(NoNode, match=f"there is no topology {ID}"):
+        state.renew_wave(ID)
+    state.setup_registrations(ID)
+    changed = Calls()
+    state.watch_wave(ID, changed)
+    assert state.wave(ID) == 1
+    assert [state.renew_wave(ID), others.renew_wave(ID), state.wave(ID)] == [2, 3, 3]
+    changed.wait_for(1)
+    state.setup_registrations(ID)
+    assert others.wave(ID) == 3
+
+
 def test_registrations_end_with_their_topology(state: ClusterState, others: ClusterState) -> None:
     state.setup_registrations(ID)
     state.activate_storm(ID, storm_base())

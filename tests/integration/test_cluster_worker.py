@@ -71,8 +71,8 @@ def wait_for_rows(folder: Path, share: float) -> None:
     wait_until(lambda: rows(folder) >= wanted, GENEROUS_SECS, f"{wanted:g} rows")
 
 
-def wait_for_all(folder: Path) -> None:
-    """Every word has arrived, each on the task of its key."""
+def wait_for_all(folder: Path, assigned: Assigned) -> None:
+    """Every word has arrived, each on the task of its key, and that it is over is known."""
     wait_for_rows(folder, 1)
     wait_until(lambda: judge(folder).lost == 0, GENEROUS_SECS, "all rows, some twice")
     assert judge(folder).strange == 0
@@ -81,6 +81,7 @@ def wait_for_all(folder: Path) -> None:
         assert row.key.file == TEXT
         owners[row.key.line_number].add(row.sink)
     assert {len(tasks) for tasks in owners.values()} == {1}
+    wait_until(assigned.is_over, GENEROUS_SECS, "the end of the input")
 
 
 def pids(folder: Path) -> dict[tuple[str, int], list[int]]:
@@ -103,7 +104,7 @@ def test_two_workers_find_each_other(tmp_path: Path, assigned: Assigned) -> None
     assigned.assign(TWO)
     assigned.launch(SECOND)
     assigned.launch(FIRST)
-    wait_for_all(tmp_path)
+    wait_for_all(tmp_path, assigned)
     assert judge(tmp_path).duplicates == 0
     assert ports(tmp_path) == {
         **{task: [FIRST] for task in (1, 2, 5)},
@@ -138,7 +139,7 @@ def test_more_workers_and_fewer_while_tuples_flow(tmp_path: Path, assigned: Assi
     wait_for_rows(tmp_path, 0.6)
     assigned.assign(ONE)
     assert assigned.left(SECOND) == 0
-    wait_for_all(tmp_path)
+    wait_for_all(tmp_path, assigned)
     lives = pids(tmp_path)
     assert len(lives["source", 5]) == 1, "need not move, so it is the same process all the time"
     assert len(lives["source", 6]) == 3
@@ -155,7 +156,7 @@ def test_a_worker_that_was_killed_is_taken_back(
     wait_for_rows(tmp_path, 0.3)
     assigned.kill(victim)
     assigned.launch(victim)
-    wait_for_all(tmp_path)
+    wait_for_all(tmp_path, assigned)
     beat = assigned.heartbeat(victim)
     assert beat is not None
     assert beat.incarnation == 2
@@ -170,7 +171,7 @@ def test_another_slot_takes_over_from_one_that_is_lost(tmp_path: Path, assigned:
     third = SECOND + 1
     assigned.assign({tasks: third if port == SECOND else port for tasks, port in TWO.items()})
     assigned.launch(third)
-    wait_for_all(tmp_path)
+    wait_for_all(tmp_path, assigned)
     assert pids(tmp_path)["source", 5] != []
     assert len(pids(tmp_path)["source", 5]) == 1
 
@@ -191,7 +192,7 @@ def test_workers_go_on_without_zookeeper(tmp_path: Path, assigned: Assigned, pro
     stream_manager.kill()
     # Whom it cannot tell holds back what is for it, until it can.
     proxy.mend()
-    wait_for_all(tmp_path)
+    wait_for_all(tmp_path, assigned)
 
 
 def test_spouts_pause_while_the_topology_is_inactive(tmp_path: Path, assigned: Assigned) -> None:
@@ -202,7 +203,7 @@ def test_spouts_pause_while_the_topology_is_inactive(tmp_path: Path, assigned: A
     assigned.wait_until_followed(FIRST)
     assert rows(tmp_path) == 0
     assigned.set_status(TopologyStatus.ACTIVE)
-    wait_for_all(tmp_path)
+    wait_for_all(tmp_path, assigned)
 
 
 def assigned_log(assigned: Assigned, port: int) -> str:
@@ -230,7 +231,7 @@ def test_a_second_worker_in_the_same_place_ends_the_first(
     first = assigned.processes.pop(FIRST)
     assigned.launch(FIRST)
     assert first.wait(GENEROUS_SECS) == 0
-    wait_for_all(tmp_path)
+    wait_for_all(tmp_path, assigned)
 
 
 def test_told_to_stop_it_leaves_in_order(tmp_path: Path, assigned: Assigned) -> None:
