@@ -78,8 +78,10 @@ LAYERS = {
     "java": Layer("errors"),
     "dev_zookeeper": Layer("errors java processes"),
     "client": Layer("rpc config errors"),
+    "thrift_topology": Layer("api rpc bundle errors constants"),
     "nimbus": Layer(
-        "api core.fusion rpc cluster bundle archive files heartbeat config errors constants"
+        "api core.fusion rpc thrift_topology cluster bundle archive files heartbeat config errors "
+        "constants"
     ),
     "supervisor": Layer(
         "cluster rpc client bundle archive config errors files heartbeat worker_spec constants"
@@ -88,7 +90,8 @@ LAYERS = {
     "metrics": Layer("api"),
     "cli": Layer(
         "storm_py api local inline run wire loader java dev_zookeeper nimbus supervisor submit "
-        "client rpc cluster archive storm_yaml heartbeat processes config errors constants",
+        "client rpc thrift_topology cluster bundle archive storm_yaml heartbeat processes config "
+        "errors constants",
         "click rich",
     ),
     "storm_py": Layer("api config errors constants metrics"),
