@@ -49,7 +49,7 @@ class LocalState:
         """
         self._path = path
         make_folder(path.parent)
-        self._lock = _lock(path.with_name(f"{path.name}.lock"))
+        self._lock = _lock(self.lock_path)
         try:
             self._known = self._load()
         except (LocalStateError, OSError):
@@ -92,6 +92,11 @@ class LocalState:
             number += 1
         os.rename(self._path, aside)
         return aside
+
+    @property
+    def lock_path(self) -> Path:
+        """The file that is locked (flock) while its process lives."""
+        return self._path.with_name(f"{self._path.name}.lock")
 
     @property
     def supervisor_id(self) -> str:

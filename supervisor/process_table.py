@@ -14,6 +14,7 @@ import errno
 import os
 import select
 import signal
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -62,6 +63,12 @@ def process_info(pid: int) -> ProcessInfo | None:
     return ProcessInfo(
         identity, int(fields[1]), int(fields[2]), int(fields[3]), fields[0] in (b"Z", b"X")
     )
+
+
+def uptime_secs(identity: Identity) -> float:
+    """How long ago a process of this boot was started."""
+    started_secs = identity.start_ticks / os.sysconf("SC_CLK_TCK")
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started_secs)
 
 
 def all_processes() -> list[ProcessInfo]:
