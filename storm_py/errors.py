@@ -21,6 +21,7 @@
     |   +-- UnreachableError            ... before it was sent: nobody answers at the address
     |   +-- UnansweredError             ... without an answer: it may have been carried out
     |   +-- RemoteError                 ... at the other side, which says why
+    |   +-- NoLeaderError               ... as no nimbus leads, or another one by now
     +-- LocalStateError                 machine: what a supervisor kept on its disk is broken
     +-- ProtocolError                   cluster or our bug: bytes that break the wire format
     +-- TopologyFailed                  the outcome: a run ended with a failure
@@ -58,6 +59,7 @@ __all__ = [
     "KeyAlreadyExistsException",
     "KeyNotFoundException",
     "LocalStateError",
+    "NoLeaderError",
     "NoNode",
     "NodeExists",
     "NotAliveException",
@@ -179,6 +181,10 @@ class RemoteError(RpcError):
     def __init__(self, message: str, kind: str = "UNKNOWN") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class NoLeaderError(RpcError):
+    """Raised when no nimbus leads, or another one than the one that was called."""
 
 
 class LocalStateError(StormPyError):

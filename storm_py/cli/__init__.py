@@ -1,9 +1,10 @@
 """The command line: `main` is the program `storm-py`, one module per command.
 
 It reads arguments and environment, calls the rest of storm_py and turns what that raises into one
-message and an exit code: 0 done, 1 the run failed, 2 wrong usage, 130 interrupted. A mistake of a
-user never shows a traceback of storm_py. `storm-py --help` has to be quick: what is slow to import
-is imported inside the commands. What a run looks like is in `storm_py.cli.display`.
+message and an exit code: 0 done, 1 the run failed, 2 wrong usage, 3 refused by the cluster, 130
+interrupted. A mistake of a user never shows a traceback of storm_py. `storm-py --help` has to be
+quick: what is slow to import is imported inside the commands. What a run looks like is in
+`storm_py.cli.display`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from storm_py.errors import (
 from .dev_zookeeper import dev_zookeeper
 from .exits import Failed, Interrupted, Refused
 from .local import local
+from .submit import submit
+from .topologies import activate, deactivate, kill, list_topologies, rebalance
 
 __all__ = ["main"]
 
@@ -54,5 +57,14 @@ def main() -> None:
     """Run topologies of spouts and bolts over unbounded streams."""
 
 
-main.add_command(local)
-main.add_command(dev_zookeeper)
+for command in (
+    local,
+    submit,
+    list_topologies,
+    kill,
+    activate,
+    deactivate,
+    rebalance,
+    dev_zookeeper,
+):
+    main.add_command(command)

@@ -29,7 +29,14 @@ from storm_py.wire.control import ErrorReport
 from .repeats import Repeats, grouped, ordinal
 from .tracebacks import users_part
 
-__all__ = ["Display", "LiveDisplay", "PlainDisplay", "choose"]
+__all__ = [
+    "Display",
+    "LiveDisplay",
+    "PlainDisplay",
+    "StderrConsole",
+    "choose",
+    "stderr_is_terminal",
+]
 
 #: Time over which the live rate is averaged.
 RATE_SECS: Final = 2.0
@@ -41,7 +48,7 @@ _PLAIN_COLUMNS: Final = 250
 
 def choose(inline: bool) -> Display:
     """Return the display that fits: no moving table for a pipe, nor beside a debugger."""
-    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
+    is_terminal = stderr_is_terminal()
     # The width of a terminal is found out by rich; anything else would get 80 columns.
     console = StderrConsole(
         stderr=True, highlight=False, soft_wrap=True, width=None if is_terminal else _PLAIN_COLUMNS
@@ -49,6 +56,11 @@ def choose(inline: bool) -> Display:
     if inline or not is_terminal:
         return PlainDisplay(console, sys.stdout, None if inline else LINE_SECS)
     return LiveDisplay(console, sys.stdout)
+
+
+def stderr_is_terminal() -> bool:
+    """Whether something may move on stderr."""
+    return sys.stderr.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
 
 
 class StderrConsole(Console):

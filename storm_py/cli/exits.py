@@ -9,11 +9,20 @@ from typing import Final
 
 import click
 
-__all__ = ["DONE", "FAILED", "INTERRUPTED", "Failed", "Interrupted", "Refused"]
+__all__ = [
+    "DONE",
+    "FAILED",
+    "INTERRUPTED",
+    "ClusterRefused",
+    "Failed",
+    "Interrupted",
+    "Refused",
+]
 
 DONE: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
+REFUSED: Final = 3
 INTERRUPTED: Final = 130
 
 
@@ -21,6 +30,12 @@ class Refused(click.ClickException):
     """Raised when what the user asked for cannot be started as it is."""
 
     exit_code = USAGE
+
+
+class ClusterRefused(click.ClickException):
+    """Raised when the cluster does not do what it was asked for."""
+
+    exit_code = REFUSED
 
 
 class Failed(click.ClickException):

@@ -8,17 +8,17 @@ nothing itself; what is shown meanwhile is in `storm_py.cli.display`.
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from storm_py.config import Config, configuration, validate
+from storm_py.config import Config, configuration
 
+from .arguments import ARGS, TopologyCommand, command_line, seconds, workers_option
 from .exits import DONE, FAILED, INTERRUPTED, Failed, Refused
 from .settings import Settings, settings_option
 
@@ -31,60 +31,12 @@ if TYPE_CHECKING:  # slow to import, and `storm-py --help` needs none of it
 
 __all__ = ["local"]
 
-_ARGS: Final = "storm_py.args"
 
-
-def _workers(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    if value is None:
-        return None
-    if not value.strip().isdecimal() or int(value) < 1:
-        expected = "a whole number of at least 1"
-        raise click.BadParameter(f"{value!r}; expected {expected}", ctx, param)
-    return int(value)
-
-
-def _secs(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    if value is None:
-        return None
-    try:
-        secs = float(value)
-    except ValueError:
-        secs = 0.0
-    if not 0 < secs < math.inf:  # nan fails both
-        raise click.BadParameter(f"{value!r}; expected seconds, a number above 0", ctx, param)
-    return secs
-
-
-class _Local(click.Command):
-    """A command line in two parts: what stands behind `--` belongs to the topology."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = args[: args.index("--")] if "--" in args else args
-        ctx.meta[_ARGS] = args[len(own) + 1 :]
-        try:
-            return super().parse_args(ctx, own)
-        except click.UsageError as error:
-            unknown = isinstance(error, click.NoSuchOption) and not error.possibilities
-            if not unknown and "extra argument" not in error.message:
-                raise
-            hint = "what is meant for the topology goes behind --"
-            message = error.format_message().removesuffix(".")
-            raise click.UsageError(f"{message}; {hint}", ctx) from error
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return [*super().collect_usage_pieces(ctx), "[-- ARGS]..."]
-
-
-@click.command(cls=_Local)
+@click.command(cls=TopologyCommand)
 @click.argument("topology")
 @settings_option()
-@click.option(
-    "--workers",
-    callback=_workers,
-    metavar="N",
-    help="Worker processes; overrides topology.workers.",
-)
-@click.option("--ttl", callback=_secs, metavar="SECS", help="Stop after this time, and drain.")
+@workers_option()
+@click.option("--ttl", callback=seconds, metavar="SECS", help="Stop after this time, and drain.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the result as JSON; - is stdout.")
 @click.option("--log-dir", metavar="DIR", help="Write the logs of all processes to this folder.")
 @click.option(
@@ -109,7 +61,7 @@ def local(
 
     Exit code: 0 done, 1 the run failed, 2 wrong usage, 130 interrupted.
     """
-    command_line = _command_line(settings, workers)
+    from_command_line = command_line(settings, workers)
     if json_file is not None:
         _check_json_file(json_file)
     if log_dir is not None:
@@ -119,8 +71,8 @@ def local(
     from storm_py.api.spec import apply_limits
     from storm_py.loader import load
 
-    loaded = load(topology, ctx.meta[_ARGS])
-    conf = configuration(loaded.conf, command_line)
+    loaded = load(topology, ctx.meta[ARGS])
+    conf = configuration(loaded.conf, from_command_line)
     conf[Config.TOPOLOGY_NAME] = conf[Config.TOPOLOGY_NAME] or loaded.name
     limited = apply_limits(loaded.topology, conf)
     check_registered(conf)
@@ -185,15 +137,6 @@ def _run_processes(
             observer=display,
             quiet_secs=display.quiet_secs,
         ).run(ttl)
-
-
-def _command_line(settings: Settings, workers: int | None) -> dict[str, object]:
-    """Return what -c and --workers set; checked, so that no user code runs for nothing."""
-    conf = dict(settings)
-    if workers is not None:
-        conf[Config.TOPOLOGY_WORKERS] = workers
-    validate(conf)
-    return conf
 
 
 def _topology_id(conf: Mapping[str, object]) -> str:

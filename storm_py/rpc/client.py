@@ -102,10 +102,7 @@ class ThriftClient:
         ProtocolError, RemoteError, or the call's own exceptions.
         """
         method = NIMBUS[name]
-        header = Header(MessageType.CALL, name, next(self._numbers) & 0x7FFFFFFF)
-        message = messages.write(header, method.arguments, method.bind(arguments, named))
-        if len(message) > self._patience.frame_bytes:
-            raise RpcError(_too_large(name, len(message), self._patience.frame_bytes))
+        header, message = self._message(method, arguments, named)
         with self._lock:
             sock = self._connected()
             try:
@@ -115,6 +112,19 @@ class ThriftClient:
                 self._disconnect()
                 raise
         return self._result(method, result)
+
+    def check(self, name: str, *arguments: object) -> None:
+        """Raise what `call` would raise before it sends anything; send nothing."""
+        self._message(NIMBUS[name], arguments, {})
+
+    def _message(
+        self, method: Method, arguments: tuple[object, ...], named: Mapping[str, object]
+    ) -> tuple[Header, bytes]:
+        header = Header(MessageType.CALL, method.name, next(self._numbers) & 0x7FFFFFFF)
+        message = messages.write(header, method.arguments, method.bind(arguments, named))
+        if len(message) > self._patience.frame_bytes:
+            raise RpcError(_too_large(method.name, len(message), self._patience.frame_bytes))
+        return header, message
 
     def close(self) -> None:
         """Close the connection; the next call makes another one."""
