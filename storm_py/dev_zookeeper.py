@@ -31,7 +31,7 @@ from . import processes
 from .errors import ZooKeeperFailed
 from .java import Java
 
-__all__ = ["READY_SECS", "DevZooKeeper"]
+__all__ = ["READY_SECS", "DevZooKeeper", "serves"]
 
 #: How long it may take to come up; usually two seconds.
 READY_SECS: Final = 60.0
@@ -218,7 +218,7 @@ class DevZooKeeper:
 
     def _wait_ready(self, timeout_secs: float) -> None:
         deadline = time.monotonic() + timeout_secs
-        while not self._answers():
+        while not serves(self._host, self._port):
             reason = self.died()
             if reason is not None:
                 raise ZooKeeperFailed(reason)
@@ -228,15 +228,6 @@ class DevZooKeeper:
                     f"log {self.log} ends with:\n{self._last_words()}"
                 )
             time.sleep(_POLL_SECS)
-
-    def _answers(self) -> bool:
-        try:
-            with socket.create_connection((self._host, self._port), _ANSWER_SECS) as connection:
-                # ruok is answered as soon as it listens, before it serves
-                connection.sendall(b"srvr")
-                return connection.recv(len(_SERVES)) == _SERVES
-        except OSError:
-            return False
 
     def _last_words(self) -> str:
         said = self.log.read_bytes()[self._log_start :].decode(errors="replace")
@@ -258,6 +249,17 @@ class DevZooKeeper:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         self._process = None
+
+
+def serves(host: str, port: int) -> bool:
+    """Whether a ZooKeeper that was started here, or one that answers to srvr, serves there now."""
+    try:
+        with socket.create_connection((host, port), _ANSWER_SECS) as connection:
+            # ruok is answered as soon as it listens, before it serves
+            connection.sendall(b"srvr")
+            return connection.recv(len(_SERVES)) == _SERVES
+    except OSError:
+        return False
 
 
 def _class_path() -> str:

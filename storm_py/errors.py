@@ -31,6 +31,7 @@
     |   +-- NoNode                      ... as the node is not there
     |   +-- VersionMismatch             ... as somebody else was faster
     |   +-- InvalidRecord               ... as a node does not hold what it should
+    +-- ClusterFailed                   machine: a cluster of one machine cannot start, or live
     +-- JavaNotFound                    machine: there is no Java that is new enough
     +-- ZooKeeperFailed                 machine: a ZooKeeper of our own cannot be started
 
@@ -47,6 +48,7 @@ __all__ = [
     "AlreadyAliveException",
     "AuthorizationException",
     "BlobError",
+    "ClusterFailed",
     "ClusterStateError",
     "ConfigError",
     "ConnectionLost",
@@ -224,6 +226,10 @@ class VersionMismatch(ClusterStateError):
 
 class InvalidRecord(ClusterStateError):
     """Raised when the bytes of a node are not those of the record that belongs there."""
+
+
+class ClusterFailed(StormPyError):
+    """Raised when a cluster of one machine cannot be started, or one of its daemons keeps dying."""
 
 
 class JavaNotFound(StormPyError):

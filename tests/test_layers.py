@@ -56,7 +56,7 @@ LAYERS = {
     "components": Layer("api errors", "cloudpickle"),
     "bundle": Layer("api errors"),
     "archive": Layer("errors"),
-    "submit": Layer("api archive bundle components config engine.system loader errors", "pathspec"),
+    "submit": Layer("api archive bundle components config loader errors", "pathspec"),
     "runtime": Layer(
         "api core wire engine transport components loader config errors constants processes "
         "cluster rpc bundle archive heartbeat worker_spec files",
@@ -86,12 +86,15 @@ LAYERS = {
     "supervisor": Layer(
         "cluster rpc client bundle archive config errors files heartbeat worker_spec constants"
     ),
+    "one_machine": Layer(
+        "cluster dev_zookeeper supervisor processes files config errors", "psutil rich"
+    ),
     # the top
     "metrics": Layer("api"),
     "cli": Layer(
         "storm_py api local inline run wire loader java dev_zookeeper nimbus supervisor submit "
-        "client rpc thrift_topology cluster bundle archive storm_yaml heartbeat processes config "
-        "errors constants",
+        "client rpc thrift_topology cluster bundle archive storm_yaml heartbeat processes "
+        "one_machine config errors constants",
         "click rich",
     ),
     "storm_py": Layer("api config errors constants metrics"),
@@ -118,6 +121,8 @@ PURE_MODULES = {
     "storm_py.nimbus.names",
     "storm_py.nimbus.rebalance",
     "storm_py.nimbus.scheduler",
+    "storm_py.one_machine.keeper",
+    "storm_py.one_machine.plan",
     "storm_py.supervisor.assignment",
     "storm_py.supervisor.slot",
     "storm_py.supervisor.slot_actions",

@@ -22,6 +22,8 @@ from storm_py.errors import (
     TopologyLoadError,
 )
 
+from .cluster import cluster
+from .daemons import nimbus, supervisor
 from .dev_zookeeper import dev_zookeeper
 from .exits import Failed, Interrupted, Refused
 from .local import local
@@ -65,6 +67,9 @@ for command in (
     activate,
     deactivate,
     rebalance,
+    cluster,
+    nimbus,
+    supervisor,
     dev_zookeeper,
 ):
     main.add_command(command)
