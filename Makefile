@@ -62,12 +62,12 @@ $(VENV)/.run: setup.cfg pyproject.toml | $(VENV)/.made
 	@touch $@
 
 $(VENV)/.test: setup.cfg pyproject.toml | $(VENV)/.made
-	@echo 'installing what storm-py and its tests need in $(VENV) (about 750 MB, mostly pyspark; once)'
+	@echo 'installing what storm-py and its tests need in $(VENV) (about 900 MB, half of it pyspark; once)'
 	@$(PIP) install --editable '.[test]'
 	@touch $(VENV)/.run $@
 
 $(VENV)/.dev: setup.cfg pyproject.toml | $(VENV)/.made
-	@echo 'installing what development of storm-py needs in $(VENV) (about 850 MB, mostly pyspark; once)'
+	@echo 'installing what development of storm-py needs in $(VENV) (about 1 GB, half of it pyspark; once)'
 	@$(PIP) install --editable '.[test,dev]'
 	@touch $(VENV)/.run $(VENV)/.test $@
 
