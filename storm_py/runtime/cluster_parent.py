@@ -11,7 +11,7 @@ components, to ZooKeeper; figures into heartbeats (`storm_py.heartbeat`), which 
 thread is alive; the rest to the log.
 
 ZooKeeper is read and written on another thread, `storm_py.runtime.cluster_link`. Everything here is
-for the worker's thread, but for `stop`.
+for the worker's thread, but for `stop` and `newest_beat`.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ class ClusterParent:
         #: by executor, its incarnation and since when that is known
         self._since: dict[int, tuple[int, float]] = {}
         self._beat_failed = False
+        self._newest_beat: Heartbeat | None = None
         self._waves = ClusterWaves(run.worker)
         #: what was published last
         self._registration: Registration | None = None
@@ -78,6 +79,10 @@ class ClusterParent:
     def stop(self) -> None:
         """Have the worker stop; for the handler of a signal, which ends the worker's sleep."""
         self._stop_wanted = True
+
+    def newest_beat(self) -> Heartbeat | None:
+        """The last heartbeat; from any thread."""
+        return self._newest_beat
 
     # ---- what a parent is ----------------------------------------------------------------------
 
@@ -242,7 +247,7 @@ class ClusterParent:
             self._since[record.executor] = record.incarnation, time.monotonic()
 
     def _beat(self, now: float) -> None:
-        beat = Heartbeat(
+        beat = self._newest_beat = Heartbeat(
             self._spec.worker_id,
             self._run.incarnation,
             self._version,

@@ -30,6 +30,7 @@ from storm_py.worker_spec import WorkerSpec
 from .assigned_run import AssignedRun, LocalCode
 from .cluster_link import ClusterLink
 from .cluster_parent import ClusterParent
+from .direct_beats import DirectBeats
 from .logs import FORMAT
 from .slot import Slot
 from .worker import Worker
@@ -120,7 +121,16 @@ def _run(spec: WorkerSpec, state: ClusterState, run: AssignedRun) -> None:
         worker = Worker(run.folder, slot, run.plan.version, parent)
         signal.signal(signal.SIGTERM, lambda *_: parent.stop())
         link.start()
+        beats = DirectBeats(
+            state,
+            spec.topology_id,
+            Path(spec.supervisor_lock),
+            spec.conf[Config.SUPERVISOR_HEARTBEAT_FREQUENCY_SECS],
+            parent.newest_beat,
+        )
+        beats.start()
         worker.run()
+        beats.close()
     finally:
         run.folder.remove()
 

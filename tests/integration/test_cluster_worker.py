@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +12,16 @@ import pytest
 
 from benchmarks.oracle import TEXT, WORDS, judge, records, rows_of, write_text
 from storm_py.archive import Manifest
-from storm_py.cluster.records import TopologyStatus
+from storm_py.cluster.records import NimbusSummary, TopologyStatus
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.cluster.zookeeper import ZooKeeperSettings, ZooKeeperStorage
 from storm_py.config import Config
+from storm_py.constants import VERSION
 from storm_py.dev_zookeeper import DevZooKeeper
+from storm_py.heartbeat import load_statistics
+from storm_py.rpc.definitions import SupervisorWorkerHeartbeat
+from storm_py.rpc.server import ThriftServer
+from storm_py.runtime.direct_beats import is_locked
 from tests.assigned import GENEROUS_SECS, ID, Assigned, Ranges, cluster_conf
 from tests.helpers import wait_until
 from tests.integration.harness import ROOT
@@ -243,6 +249,34 @@ def test_told_to_stop_it_leaves_in_order(tmp_path: Path, assigned: Assigned) -> 
     beat = assigned.heartbeat(FIRST)
     assert beat is not None
     assert not any(psutil.pid_exists(executor.pid) for executor in beat.executors)
+
+
+def test_without_a_supervisor_it_tells_nimbus_itself(tmp_path: Path, assigned: Assigned) -> None:
+    heard: list[SupervisorWorkerHeartbeat] = []
+
+    class Nimbus:
+        def sendSupervisorWorkerHeartbeat(self, heatbeat: SupervisorWorkerHeartbeat) -> None:
+            heard.append(heatbeat)
+
+    with ThriftServer(Nimbus(), "127.0.0.1", 0) as server:
+        assigned.state.set_leader_info(NimbusSummary(*server.address, 1, VERSION))
+        assigned.assign(ONE)
+        assigned.launch(FIRST)
+        wait_until(lambda: heard, GENEROUS_SECS, "a heartbeat")
+    assert heard[0].storm_id == ID
+    assert [(e.task_start, e.task_end) for e in heard[0].executors] == sorted(ONE)
+    statistics = load_statistics(heard[0].statistics or "")
+    assert [(e.first_task, e.last_task) for e in statistics] == sorted(ONE)
+
+
+def test_a_supervisor_that_lives_holds_a_lock(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    assert not is_locked(lock)
+    with lock.open("w") as file:
+        assert not is_locked(lock)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert is_locked(lock)
+    assert not is_locked(lock)
 
 
 @pytest.mark.parametrize(
