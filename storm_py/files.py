@@ -1,5 +1,5 @@
 """Files that are whole or not there: how anything is written that another process, or the next one,
-will read. Nothing else.
+will read; and the names that files of logs get when they are put aside. Nothing else.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["make_folder", "sync_folder", "write_atomically"]
+__all__ = ["make_folder", "put_aside", "sync_folder", "write_atomically"]
 
 
 def make_folder(path: Path) -> Path:
@@ -49,3 +49,19 @@ def sync_folder(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def put_aside(path: Path, limit_bytes: int, backups: int) -> None:
+    """Rename a file that has reached a size, and those that were before it: NAME.1 is the newest.
+
+    For files that nobody writes just now; without effect on one that is not there.
+    """
+    try:
+        if path.stat().st_size < limit_bytes:
+            return
+    except FileNotFoundError:
+        return
+    names = [path, *(path.with_name(f"{path.name}.{n + 1}") for n in range(backups))]
+    for older, newer in reversed(list(zip(names[1:], names, strict=False))):
+        if newer.exists():
+            newer.replace(older)

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from storm_py.files import make_folder
+from storm_py.files import make_folder, put_aside
 from storm_py.heartbeat import Heartbeat
 
 from .assignment import LocalAssignment
@@ -272,7 +272,7 @@ def _spawn(program: list[str], environment: Mapping[str, str], logs: Path, gate:
     """Start a shell in a session of its own, with its output in files and the gate as its fd 3."""
     output = [logs / "worker.log.out", logs / "worker.log.err"]
     for path in output:
-        _put_aside(path)
+        put_aside(path, OUTPUT_BYTES, OUTPUT_BACKUPS)
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     return os.posix_spawn(
         "/bin/sh",
@@ -308,16 +308,3 @@ def _open_gate(fd: int) -> None:
         os.write(fd, b"go\n")
     except BrokenPipeError:  # the shell has ended already: its exit is told like that of any worker
         return
-
-
-def _put_aside(path: Path) -> None:
-    """Rename a file that is large, and those that were before it."""
-    try:
-        if path.stat().st_size < OUTPUT_BYTES:
-            return
-    except FileNotFoundError:
-        return
-    names = [path, *(path.with_name(f"{path.name}.{n + 1}") for n in range(OUTPUT_BACKUPS))]
-    for older, newer in reversed(list(zip(names[1:], names, strict=False))):
-        if newer.exists():
-            newer.replace(older)

@@ -56,7 +56,7 @@ LAYERS = {
     "components": Layer("api errors", "cloudpickle"),
     "bundle": Layer("api errors"),
     "archive": Layer("errors"),
-    "submit": Layer("api archive bundle components config loader errors", "pathspec"),
+    "submit": Layer("api archive bundle components config engine.system loader errors", "pathspec"),
     "runtime": Layer(
         "api core wire engine transport components loader config errors constants processes "
         "cluster rpc bundle archive heartbeat worker_spec files",

@@ -31,7 +31,7 @@ def run_instance(spec: InstanceSpec) -> int:
     sys.path.insert(0, user.sys_path)
     plan = folder.read_plan(spec.plan_version)
     records = RecordQueue(plan.label(spec.instance))
-    set_up_logging(records)
+    set_up_logging(records, None if spec.log is None else Path(spec.log))
     address = folder.worker_address(spec.worker, spec.worker_incarnation)
     channel = ChannelClient(zmq.Context.instance(), address, f"i{spec.instance}.{spec.incarnation}")
     code = 1

@@ -9,7 +9,6 @@ components. SPEC is the file of `storm_py.worker_spec`.
 from __future__ import annotations
 
 import logging
-import logging.handlers
 import os
 import signal
 import socket
@@ -17,7 +16,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from storm_py.cluster.records import Assignment, ErrorInfo
 from storm_py.cluster.storm_cluster_state import ClusterState
@@ -31,22 +30,18 @@ from .assigned_run import AssignedRun, LocalCode
 from .cluster_link import ClusterLink
 from .cluster_parent import ClusterParent
 from .direct_beats import DirectBeats
-from .logs import FORMAT
+from .logs import set_up_logging
 from .slot import Slot
 from .worker import Worker
 
 _LOG = logging.getLogger("storm_py.worker")
-
-#: Of worker.log, and how many older ones are kept.
-_LOG_BYTES: Final = 10 * 1024 * 1024
-_LOG_BACKUPS: Final = 3
 
 
 def main() -> None:
     """Entry point."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     spec = WorkerSpec.read(Path(sys.argv[1]))
-    _set_up_logging(Path(spec.log_folder) / "worker.log")
+    set_up_logging(None, Path(spec.log_folder) / "worker.log")
     _LOG.info("worker %s of %s on port %d", spec.worker_id, spec.topology_id, spec.port)
     storage = ZooKeeperStorage(ZooKeeperSettings.from_conf(spec.conf))
     patience: int = spec.conf[Config.SUPERVISOR_WORKER_START_TIMEOUT_SECS]
@@ -117,7 +112,9 @@ def _run(spec: WorkerSpec, state: ClusterState, run: AssignedRun) -> None:
     try:
         address = _address(spec.host)
         parent = ClusterParent(spec, run, link, wakeup, beat_secs)
-        slot = Slot(run.worker, run.incarnation, spec.port, address, Path(spec.log_folder))
+        slot = Slot(
+            run.worker, run.incarnation, spec.port, address, Path(spec.log_folder), rotated=True
+        )
         worker = Worker(run.folder, slot, run.plan.version, parent)
         signal.signal(signal.SIGTERM, lambda *_: parent.stop())
         link.start()
@@ -153,16 +150,6 @@ def _tell(state: ClusterState, spec: WorkerSpec, error: StormPyError) -> None:
         state.report_error(spec.topology_id, SYSTEM_COMPONENT_ID, info)
     except (ConnectionLost, NoNode) as reason:
         _LOG.warning("the error below is reported to nobody: %s", reason)
-
-
-def _set_up_logging(path: Path) -> None:
-    handler = logging.handlers.RotatingFileHandler(
-        path, maxBytes=_LOG_BYTES, backupCount=_LOG_BACKUPS, encoding="utf-8"
-    )
-    handler.setFormatter(logging.Formatter(FORMAT))
-    root = logging.getLogger()
-    root.setLevel(logging.INFO)
-    root.addHandler(handler)
 
 
 if __name__ == "__main__":

@@ -57,12 +57,26 @@ def sweep(base: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def instance_logs(logs: Path, plan: PhysicalPlan, instance: int) -> tuple[Path, Path]:
-    """Where an instance's standard output and its log go, in the log folder of its worker."""
+@dataclass(frozen=True, slots=True)
+class InstanceLogs:
+    """Where what an instance says goes: its standard output, its standard error, its log.
+
+    In local mode log and standard error are one file; on a cluster the log is rotated, which only
+    its writer can do.
+    """
+
+    out: Path
+    err: Path
+    log: Path
+
+
+def instance_logs(logs: Path, plan: PhysicalPlan, instance: int, rotated: bool) -> InstanceLogs:
+    """The files of an instance in the log folder of its worker."""
     executor = plan.executor(instance)
     # Cut, as a file's name may have 255 bytes; the task keeps it unique.
     name = f"{quote(executor.component_id, safe='')[:200]}-{executor.tasks[0]}"
-    return logs / f"{name}.out", logs / f"{name}.log"
+    log = logs / f"{name}.log"
+    return InstanceLogs(logs / f"{name}.out", logs / f"{name}.err" if rotated else log, log)
 
 
 class RunFolder:

@@ -58,6 +58,8 @@ class InstanceSpec:
     plan_version: int
     #: Of the worker's slot.
     port: int
+    #: The file of its log, which it rotates; None for its standard error.
+    log: str | None = None
 
 
 class Instance(Watch):

@@ -7,6 +7,7 @@ and says how many records it dropped, so that a bolt that warns about every tupl
 from __future__ import annotations
 
 import logging
+import logging.handlers
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -14,9 +15,13 @@ from pathlib import Path
 
 from storm_py.wire.control import LogRecord
 
-FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _QUEUED_RECORDS = 100
 _TEXT_CHARS = 2000
+#: Size from which a log that is rotated, or output that lies there when its writer starts, is put
+#: aside; and how many of those are kept.
+LOG_BYTES = 10 * 1024 * 1024
+LOG_BACKUPS = 3
 #: How much of the end of its log is shown of a process that died without a word.
 _LAST_CHARS = 2000
 
@@ -66,10 +71,16 @@ class RecordQueue(logging.Handler):
         return taken
 
 
-def set_up_logging(records: RecordQueue | None) -> None:
-    """Log INFO and above to standard error, which is the process's log file."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(FORMAT))
+def set_up_logging(records: RecordQueue | None, path: Path | None = None) -> None:
+    """Log INFO and above to a file that is rotated here; without one to standard error."""
+    handler: logging.Handler
+    if path is None:
+        handler = logging.StreamHandler(sys.stderr)
+    else:
+        handler = logging.handlers.RotatingFileHandler(
+            path, maxBytes=LOG_BYTES, backupCount=LOG_BACKUPS, encoding="utf-8", errors="replace"
+        )
+    handler.setFormatter(logging.Formatter(_FORMAT))
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     root.addHandler(handler)

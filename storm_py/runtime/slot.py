@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from storm_py.core.plan import PhysicalPlan
+from storm_py.files import put_aside
 
-from .folder import instance_logs
+from .folder import InstanceLogs, instance_logs
+from .logs import LOG_BACKUPS, LOG_BYTES
 
 #: In local mode nobody gives out ports: workers are named as if they had those of one node.
 _FIRST_PORT: Final = 6700
@@ -29,10 +31,21 @@ class Slot:
     address: str
     #: The folder of its logs.
     logs: Path
+    #: Whether logs are rotated; those of a run in local mode end with it.
+    rotated: bool = False
 
-    def log_files(self, plan: PhysicalPlan, instance: int) -> tuple[Path, Path]:
-        """Where the standard output and the log of an instance go."""
-        return instance_logs(self.logs, plan, instance)
+    def instance_logs(self, plan: PhysicalPlan, instance: int) -> InstanceLogs:
+        """Where what an instance says goes."""
+        return instance_logs(self.logs, plan, instance, self.rotated)
+
+    def ready_logs(self, plan: PhysicalPlan, instance: int) -> InstanceLogs:
+        """The same for an instance that is to start: the folder is there, large output is not."""
+        logs = self.instance_logs(plan, instance)
+        self.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.rotated:
+            for path in (logs.out, logs.err):
+                put_aside(path, LOG_BYTES, LOG_BACKUPS)
+        return logs
 
 
 def local_port(worker: int) -> int:

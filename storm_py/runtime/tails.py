@@ -21,7 +21,9 @@ class OutputTails:
     def __init__(self, logs: Path, plan: PhysicalPlan, show: Callable[[str, str], object]) -> None:
         self._show = show
         self._paths = {
-            plan.label(id_): instance_logs(local_logs(logs, members[0].worker), plan, id_)[0]
+            plan.label(id_): instance_logs(
+                local_logs(logs, members[0].worker), plan, id_, rotated=False
+            ).out
             for id_, members in plan.instances.items()
         }
         # A folder given with --log-dir may hold the output of an earlier run.

@@ -254,14 +254,14 @@ class Worker:
         first = self._plan.executor(executor).tasks[0]
         task = self._last_task.get(executor, first)
         message = f"died {core.STILLBORN} times before it was up, last: {reason}"
-        log = self._slot.log_files(self._plan, executor)[1]
+        logs = self._slot.instance_logs(self._plan, executor)
+        words = last_words(logs.log) or last_words(logs.err)
         return control.ErrorReport(
-            self._plan.task_to_component[task], task, "start", message, last_words(log), True
+            self._plan.task_to_component[task], task, "start", message, words, True
         )
 
     def _start_instance(self, executor: int, incarnation: int) -> None:
-        out, err = self._slot.log_files(self._plan, executor)
-        out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        logs = self._slot.ready_logs(self._plan, executor)
         spec = InstanceSpec(
             str(self._folder.path),
             self._worker,
@@ -270,8 +270,9 @@ class Worker:
             incarnation,
             self._plan.version,
             self._slot.port,
+            str(logs.log) if self._slot.rotated else None,
         )
-        order = {"spec": asdict(spec), "out": str(out), "err": str(err)}
+        order = {"spec": asdict(spec), "out": str(logs.out), "err": str(logs.err)}
         self._instances[executor] = incarnation
         self._untold.pop(f"i{executor}", None)  # it was for the predecessor
         self._living[f"i{executor}"] = f"i{executor}.{incarnation}"
