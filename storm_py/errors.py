@@ -14,6 +14,7 @@
     +-- InvalidTransition               user: an event that something is in no state for
     +-- AlreadyAliveException           user: the name of a topology is taken
     +-- NotAliveException               user: there is no such topology
+    +-- NotALeader                      cluster: this nimbus does not lead, another one may
     +-- AuthorizationException          user or configuration: this is not allowed to them
     +-- KeyNotFoundException            user or cluster: there is no blob of this key
     +-- KeyAlreadyExistsException       user or cluster: there is a blob of this key
@@ -64,6 +65,7 @@ __all__ = [
     "NoLeaderError",
     "NoNode",
     "NodeExists",
+    "NotALeader",
     "NotAliveException",
     "PackingError",
     "ProtocolError",
@@ -148,6 +150,10 @@ class AlreadyAliveException(StormPyError):
 
 class NotAliveException(StormPyError):
     """Raised when a call is about a topology that does not run (as in Storm)."""
+
+
+class NotALeader(StormPyError):
+    """Raised when a nimbus is asked for what only a leader does; its message names the leader."""
 
 
 class AuthorizationException(StormPyError):

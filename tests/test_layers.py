@@ -80,8 +80,8 @@ LAYERS = {
     "client": Layer("rpc config errors"),
     "thrift_topology": Layer("api rpc bundle errors constants"),
     "nimbus": Layer(
-        "api core.fusion rpc thrift_topology cluster bundle archive files heartbeat config errors "
-        "constants"
+        "storm_py api core.fusion rpc thrift_topology cluster bundle archive files heartbeat "
+        "config errors constants"
     ),
     "supervisor": Layer(
         "cluster rpc client bundle archive config errors files heartbeat worker_spec constants"
@@ -115,6 +115,7 @@ PURE_MODULES = {
     "storm_py.cluster.leader",
     "storm_py.cluster.paths",
     "storm_py.cluster.records",
+    "storm_py.nimbus.assigning",
     "storm_py.nimbus.executors",
     "storm_py.nimbus.lifecycle",
     "storm_py.nimbus.liveness",
@@ -123,6 +124,9 @@ PURE_MODULES = {
     "storm_py.nimbus.scheduler",
     "storm_py.one_machine.keeper",
     "storm_py.one_machine.plan",
+    "storm_py.nimbus.stored",
+    "storm_py.nimbus.views",
+    "storm_py.nimbus.worker_numbers",
     "storm_py.supervisor.assignment",
     "storm_py.supervisor.slot",
     "storm_py.supervisor.slot_actions",

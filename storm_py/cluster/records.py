@@ -19,6 +19,8 @@ __all__ = [
     "Assignment",
     "ErrorInfo",
     "Executor",
+    "LogConfig",
+    "LogLevel",
     "NimbusSummary",
     "NodePort",
     "StormBase",
@@ -174,6 +176,26 @@ class ErrorInfo(Record):
     #: Where it happened; empty and 0 if nobody knows.
     host: str = ""
     port: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LogLevel(Record):
+    """The level of a logger, for a time or for good."""
+
+    target_log_level: str
+    #: Time from the command on for which it holds; 0 for good.
+    reset_log_level_timeout_secs: int = 0
+    #: When that time is over; 0 if it never is.
+    reset_log_level_timeout_epoch: int = 0
+    #: What holds after it; None for what held before.
+    reset_log_level: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LogConfig(Record):
+    """The levels of loggers of a topology's workers, by the names of the loggers."""
+
+    named_logger_level: Mapping[str, LogLevel] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

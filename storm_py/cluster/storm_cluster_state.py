@@ -20,6 +20,7 @@ from .latch import LeaderLatch
 from .records import (
     Assignment,
     ErrorInfo,
+    LogConfig,
     NimbusSummary,
     NodePort,
     StormBase,
@@ -336,6 +337,20 @@ class ClusterState:
     def last_error(self, storm_id: str, component_id: str) -> ErrorInfo | None:
         """The newest error of a component."""
         return self._get(ErrorInfo, paths.last_error(storm_id, component_id))
+
+    # ---- levels of loggers ---------------------------------------------------------------------
+
+    def topology_log_config(self, storm_id: str) -> LogConfig:
+        """The levels that are set for a topology; none is as good as an empty one."""
+        return self._get(LogConfig, paths.logconfig(storm_id)) or LogConfig()
+
+    def set_topology_log_config(self, storm_id: str, config: LogConfig) -> None:
+        """Set them."""
+        self._put(paths.logconfig(storm_id), config)
+
+    def watch_topology_log_config(self, storm_id: str, watcher: Watcher) -> Cancel:
+        """Tell of changes of them."""
+        return self._storage.watch(paths.logconfig(storm_id), watcher)
 
     # ---- nimbuses ------------------------------------------------------------------------------
 

@@ -1,0 +1,109 @@
+"""The daemon nimbus: `run` is what the command calls, and returns when it is told to end.
+
+It connects to ZooKeeper, listens, takes part in the election, and ends in order on SIGTERM and
+SIGINT. Of its address only one can be: whoever finds the port taken is told so.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from storm_py import __version__
+from storm_py.cluster.records import NimbusSummary
+from storm_py.cluster.storm_cluster_state import ClusterState
+from storm_py.cluster.zookeeper import ZooKeeperSettings, ZooKeeperStorage
+from storm_py.config import Config, local_dir
+from storm_py.errors import RpcError, StormPyError
+from storm_py.rpc.limits import Limits
+from storm_py.rpc.server import ThriftServer
+
+from .data import NimbusData
+from .handler import NimbusHandler
+from .service import NimbusService
+
+__all__ = ["run"]
+
+_LOG = logging.getLogger("storm_py.nimbus")
+
+_FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
+_LOCK: Final = "lock"
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+#: What calls that run get to end when nimbus is told to.
+_STOP_SECS: Final = 5.0
+
+
+def run(conf: Mapping[str, Any]) -> None:
+    """Be a nimbus until SIGTERM or SIGINT; on the main thread.
+
+    `conf` is checked, with all defaults. Raises StormPyError if it cannot start: the port is taken,
+    no ZooKeeper answers, the disk refuses. Logs to stderr unless logging has been set up.
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=_FORMAT)
+    logging.getLogger("kazoo").setLevel(logging.WARNING)  # it tells of each attempt to connect
+    storage = ZooKeeperStorage(ZooKeeperSettings.from_conf(conf))
+    host, port = conf[Config.STORM_LOCAL_HOSTNAME], conf[Config.NIMBUS_THRIFT_PORT]
+    me = NimbusSummary(host, port, int(time.time()), __version__)
+    folder = local_dir(conf, Path.home()) / "nimbus"
+    data = NimbusData.make(conf, me, ClusterState(storage), folder, time.monotonic, time.time)
+    service = NimbusService(data, storage)
+    handler = NimbusHandler(data, service, service.complaint)
+    server = ThriftServer(handler, host, port, limits=Limits.of(conf), name="nimbus")
+    with _until_told(service.stop), _alone(folder):
+        data.inbox.clean()
+        data.blobs.check()
+        _listen(server)
+        _LOG.info("nimbus listens at %s, and looks for ZooKeeper at %s", me.nimbus_id, _zk(conf))
+        try:
+            storage.start()
+            service.run()
+        finally:
+            server.stop(_STOP_SECS)
+            storage.close()
+            data.downloads.close()
+    _LOG.info("nimbus at %s has ended", me.nimbus_id)
+
+
+def _listen(server: ThriftServer) -> None:
+    try:
+        server.start()
+    except RpcError as error:
+        raise RpcError(
+            f"{error}; the address is storm.local.hostname, the port nimbus.thrift.port"
+        ) from error
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the folder as the only nimbus that uses it."""
+    with (folder / _LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StormPyError(
+                f"another nimbus uses {folder}: stop it, or have storm.local.dir name another "
+                "folder for this one"
+            ) from None
+        yield
+
+
+def _zk(conf: Mapping[str, Any]) -> str:
+    return ZooKeeperSettings.from_conf(conf).hosts
+
+
+@contextmanager
+def _until_told(stop: Callable[[], None]) -> Iterator[None]:
+    """Have the signals that end a daemon call this."""
+    before = {number: signal.signal(number, lambda *_: stop()) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,346 @@
+"""NimbusService: the loop of a nimbus: it takes part in the election, and leads when it is elected.
+
+Theory of operation. One thread runs `run`; it alone owns the term of `storm_py.nimbus.term`. All
+else comes to it as messages: what the connection and the election say, supervisors that come and
+go, and what clients want done, who wait for the outcome. Whether this nimbus leads is decided by
+`storm_py.cluster.leader` the moment that something is heard, on whatever thread, under a lock: the
+loop looks there before it writes, so that it stops between two steps, and no write of a session
+that is over is done in the next one.
+
+A lost connection is a state: calls are refused until it is back, and a term that could not store
+something begins anew. Whoever is elected without the blobs of all topologies fetches them from
+another nimbus, or gives the election up and tries again later.
+
+A nimbus that was killed is still in the election until its session is over. Who has its address and
+port, which are bound already, is its successor, and takes it out.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+from storm_py.cluster import paths
+from storm_py.cluster.base import Cancel, ConnectionState, StateStorage
+from storm_py.cluster.latch import LeaderLatch
+from storm_py.cluster.leader import Action, Lead, LeaderPolicy, Pause, StepDown
+from storm_py.config import Config
+from storm_py.errors import ClusterStateError, ConnectionLost, NotALeader, StormPyError
+
+from .data import NimbusData
+from .replication import missing_blobs, remove_orphans, replicate
+from .term import Term
+
+__all__ = ["NimbusService"]
+
+_LOG = logging.getLogger("storm_py.nimbus")
+
+T = TypeVar("T")
+
+#: Wait before something is tried again that failed for want of a connection, or of blobs.
+_AGAIN_SECS: Final = 1.0
+#: What a call that changes something waits for the loop.
+_PATIENCE_SECS: Final = 120.0
+
+
+class NimbusService:
+    """One nimbus but for its server; `storage` is that of `data.state`, and connected."""
+
+    def __init__(self, data: NimbusData, storage: StateStorage) -> None:
+        self._data = data
+        self._storage = storage
+        #: What the loop is to do, and whether somebody waits for the outcome.
+        self._messages: queue.SimpleQueue[tuple[Callable[[], None], bool]] = queue.SimpleQueue()
+        self._policy = LeaderPolicy()
+        #: Guards the policy, and that its actions are queued in their order.
+        self._deciding = threading.Lock()
+        self._term: Term | None = None
+        self._terms = 0
+        self._latch: LeaderLatch | None = None
+        self._cancels: list[Cancel] = []
+        self._stopping = False
+        self._elected_at: float | None = None
+        self._housekeeping_due = 0.0
+        self._expiry_due = 0.0
+
+    # ---- for other threads ---------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Have the loop end; for signal handlers too."""
+        self._stopping = True
+        self._post(lambda: None)
+
+    def lead(self, do: Callable[[Term], T]) -> T:
+        """Have the loop do this as the leader, and give its result; NotALeader if it is none."""
+        self.check_leads()
+        done: Future[T] = Future()
+
+        def message() -> None:
+            if done.set_running_or_notify_cancel():
+                try:
+                    if self._term is None or self._term.stale:
+                        raise self._not_a_leader()
+                    done.set_result(do(self._term))
+                except BaseException as error:  # noqa: BLE001 - whatever it is, the caller hears it
+                    done.set_exception(error)
+
+        self._messages.put((message, True))
+        try:
+            return done.result(_PATIENCE_SECS)
+        except TimeoutError:
+            if done.cancel():
+                raise NotALeader(f"nimbus at {self._data.me.nimbus_id} is too busy") from None
+            return done.result()
+
+    def check_leads(self) -> None:
+        """NotALeader, which names the leader, if this nimbus does not lead."""
+        if self._stopping or not self.leads:
+            raise self._not_a_leader()
+
+    def check_listens(self) -> None:
+        """The same, but a leader that lost its connection a moment ago will do."""
+        if self._stopping or self._term is None:
+            raise self._not_a_leader()
+
+    def request_round(self) -> None:
+        """Have what runs where looked at soon."""
+        self._post(self._request_round)
+
+    def complaint(self, topology_id: str) -> str | None:
+        """What a topology lacked when slots were given out last; only a leader knows."""
+        term = self._term
+        return None if term is None else term.complaint(topology_id)
+
+    @property
+    def leads(self) -> bool:
+        """Whether it has taken over and may act."""
+        return self._term is not None and self._policy.leads
+
+    def _not_a_leader(self) -> NotALeader:
+        me, connection = self._data.me.nimbus_id, self._data.state.connection
+        if connection != ConnectionState.CONNECTED:  # do not wait for it: the caller may go on
+            return NotALeader(
+                f"nimbus at {me} does not lead: its connection to ZooKeeper is {connection}; "
+                "see that ZooKeeper runs, and try again in a moment"
+            )
+        try:
+            leader = self._data.state.leader_info()
+        except ClusterStateError as error:
+            return NotALeader(f"nimbus at {me} does not lead: {error}; try again in a moment")
+        if leader is None or leader.nimbus_id == me:
+            return NotALeader(f"nimbus at {me} does not lead yet; try again in a moment")
+        return NotALeader(
+            f"nimbus at {me} is not a leader, current leader is {leader.nimbus_id}: ask that one"
+        )
+
+    def _post(self, do: Callable[[], None]) -> None:
+        self._messages.put((do, False))
+
+    # ---- the loop ------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Take part until `stop`; then leave the election in order."""
+        self._join()
+        try:
+            while not self._stopping:
+                self._wait()
+                self._work()
+        finally:
+            self._leave()
+
+    def _join(self) -> None:
+        self._cancels.append(self._storage.listen(self._connection))
+        self._connection(self._storage.state)
+        self._cancels.append(self._data.state.watch_supervisors(self.request_round))
+        self._cancels.append(self._data.state.watch_storms(lambda: self._post(self._keep)))
+        self._remove_predecessor()
+        self._latch = self._data.state.leader_latch(self._data.me.nimbus_id, self._election)
+        self._post(self._register)
+        self._latch.start()
+
+    def _leave(self) -> None:
+        self._stopping = True
+        for cancel in self._cancels:
+            cancel()
+        led, self._term = self.leads, None
+        while not self._messages.empty():
+            message, awaited = self._messages.get()
+            if awaited:
+                message()  # which says that nobody leads here any more
+        try:
+            if led:
+                self._storage.delete(paths.LEADER_INFO)
+            if self._latch is not None:
+                self._latch.withdraw()
+            self._data.state.remove_nimbus(self._data.me.nimbus_id)
+        except ConnectionLost as error:
+            _LOG.info("this nimbus is in the election until its session is over: %s", error)
+
+    def _wait(self) -> None:
+        """Take messages until something is due."""
+        secs = max(0.0, self._next_timeout() - self._data.clock())
+        try:
+            self._messages.get(timeout=secs)[0]()
+            while True:
+                self._messages.get_nowait()[0]()
+        except queue.Empty:
+            return
+
+    def _next_timeout(self) -> float:
+        due = [self._housekeeping_due, self._expiry_due]
+        if self._elected_at is not None:
+            due.append(self._elected_at)
+        elif self._term is not None and self._policy.leads:
+            due.append(self._term.next_timeout())
+        return min(due)
+
+    def _work(self) -> None:
+        """Do what is due."""
+        now = self._data.clock()
+        try:
+            if self._elected_at is not None and now >= self._elected_at:
+                self._take_over(now)
+            elif self._elected_at is None and self._term is not None and self._policy.leads:
+                self._term.tick(now)
+        except StormPyError as error:
+            _LOG.warning("what was due came to no end: %s", error)
+        if self._term is not None and self._term.stale and self._elected_at is None:
+            self._elected_at = now + _AGAIN_SECS
+        if now >= self._housekeeping_due:
+            self._keep()
+        if now >= self._expiry_due:
+            self._expire(now)
+
+    # ---- the election --------------------------------------------------------------------------
+
+    def _connection(self, state: ConnectionState) -> None:
+        with self._deciding:
+            match state:
+                case ConnectionState.CONNECTED:
+                    self._decided(self._policy.connected())
+                    self._post(self._register)
+                case ConnectionState.SUSPENDED:
+                    self._decided(self._policy.suspended())
+                case ConnectionState.LOST:
+                    self._decided(self._policy.lost())
+
+    def _election(self, leads: bool) -> None:
+        with self._deciding:
+            self._decided(self._policy.elected() if leads else self._policy.deposed())
+
+    def _decided(self, actions: list[Action]) -> None:
+        term = self._terms_so_far()
+        for action in actions:
+            match action:
+                case Lead():
+                    self._post(lambda: self._elected(term))
+                case Pause():
+                    self._post(lambda: _LOG.warning("the connection to ZooKeeper broke"))
+                case StepDown():
+                    self._post(self._step_down)
+
+    def _elected(self, term: int) -> None:
+        """Lead from now on, or go on with it."""
+        if self._term is not None and term == self._terms:
+            _LOG.info("the connection to ZooKeeper is back")
+            return
+        self._terms = term
+        self._elected_at = self._data.clock()
+
+    def _step_down(self) -> None:
+        self._elected_at = None
+        if self._term is not None:
+            self._term = None
+            self._data.beats.reset()
+            _LOG.warning("nimbus at %s leads no more", self._data.me.nimbus_id)
+
+    def _register(self) -> None:
+        """Say that this nimbus is there, for as long as the session."""
+        try:
+            self._data.state.add_nimbus(self._data.me)
+            if self.leads:
+                self._data.state.set_leader_info(self._data.me)
+        except ConnectionLost as error:
+            _LOG.info("%s", error)  # it is called again when there is a connection
+
+    def _take_over(self, now: float) -> None:
+        """Become the leader if everything is here that one needs."""
+        self._elected_at = now + _AGAIN_SECS
+        if not self._policy.leads:
+            return
+        replicate(self._data)
+        missing = missing_blobs(self._data)
+        if missing:
+            _LOG.error(
+                "nimbus at %s cannot lead: the blobs of %s are not in %s, and no other nimbus has "
+                "them; bring that folder back, or remove the topology's node below /storms in "
+                "ZooKeeper",
+                *(self._data.me.nimbus_id, ", ".join(missing), self._data.blobs.folder),
+            )
+            self._stand_back()
+            return
+        self._begin_term(now)
+        self._elected_at = None
+
+    def _begin_term(self, now: float) -> None:
+        number = self._terms
+        term = Term(self._data, lambda: self._policy.leads and number == self._terms_so_far())
+        term.begin(now)
+        self._data.state.set_leader_info(self._data.me)
+        led, self._term = self._term, term
+        if led is None:
+            _LOG.info("nimbus at %s leads", self._data.me.nimbus_id)
+
+    def _terms_so_far(self) -> int:
+        return self._policy.statistics().terms
+
+    def _stand_back(self) -> None:
+        """Let another one be elected, and take part again."""
+        assert self._latch is not None
+        self._latch.withdraw()
+        self._latch = self._data.state.leader_latch(self._data.me.nimbus_id, self._election)
+        self._latch.start()
+        self._elected_at = self._data.clock() + _AGAIN_SECS
+
+    def _remove_predecessor(self) -> None:
+        """Take out of the election who had this address and port before."""
+        me = self._data.me.nimbus_id
+        try:
+            for name in self._storage.children(paths.LEADER_LOCK):
+                path = f"{paths.LEADER_LOCK}/{name}"
+                node = self._storage.read(path)
+                if node is not None and node.data.decode() == me:
+                    _LOG.info("an earlier nimbus at %s did not end in order: it is taken out", me)
+                    self._storage.delete(path)
+        except ConnectionLost as error:
+            _LOG.info("an earlier nimbus leads until its session is over, if any: %s", error)
+
+    # ---- what every nimbus does ----------------------------------------------------------------
+
+    def _request_round(self) -> None:
+        if self._term is not None:
+            self._term.request_round(0.0)
+
+    def _keep(self) -> None:
+        """Have what a leader would need, and nothing besides."""
+        self._housekeeping_due = (
+            self._data.clock() + self._data.conf[Config.NIMBUS_MONITOR_FREQ_SECS]
+        )
+        self._data.downloads.expire(self._data.clock())
+        if self._term is None and self._storage.state == ConnectionState.CONNECTED:
+            try:
+                replicate(self._data)
+                remove_orphans(self._data)
+            except StormPyError as error:
+                _LOG.warning("blobs cannot be fetched: %s", error)
+
+    def _expire(self, now: float) -> None:
+        conf = self._data.conf
+        self._expiry_due = now + conf[Config.NIMBUS_CLEANUP_INBOX_FREQ_SECS]
+        oldest = self._data.wall() - conf[Config.NIMBUS_INBOX_JAR_EXPIRATION_SECS]
+        for location in self._data.inbox.expire(oldest):
+            _LOG.info("the upload %s is too old: removed", location)
