@@ -81,6 +81,7 @@ class Config(dict[str, Any]):
     STORM_PY_FALL_BACK_ON_PICKLE: Final = "storm_py.fall.back.on.pickle"
     STORM_PY_SERIALIZERS: Final = "storm_py.serializers"
     STORM_PY_LOCAL_MAX_FAILURES: Final = "storm_py.local.max.failures"
+    STORM_PY_KILL_ON_END: Final = "storm_py.kill.on.end"
     STORM_PY_DRAIN_TIMEOUT_SECS: Final = "storm_py.drain.timeout.secs"
     STORM_PY_SUBMIT_MAX_BYTES: Final = "storm_py.submit.max.bytes"
     DEV_ZOOKEEPER_PATH: Final = "dev.zookeeper.path"

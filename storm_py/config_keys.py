@@ -326,6 +326,14 @@ _TOPOLOGY_KEYS: Final = (
         "any number. In a row are failures with less than 15 s between them.",
     ),
     Key(
+        "storm_py.kill.on.end",
+        False,
+        boolean(),
+        "",
+        "Whether nimbus kills a topology once its input has ended and all of it is processed; "
+        "otherwise it stays, idle.",
+    ),
+    Key(
         "storm_py.drain.timeout.secs",
         30,
         number(0, 86_400),

@@ -122,7 +122,11 @@ class Membership:
         return self._turn()
 
     def _turn(self) -> list[Action]:
-        """Spouts wait until all of this worker was ready once; restarts are no reason to pause."""
+        """Spouts wait until all of this worker was ready once; restarts are no reason to pause.
+
+        Those that are paused when another assignment comes wait until all is ready under that: what
+        they emitted before would have to be emitted again.
+        """
         wanted = self._wanted_active and self._ready
         if wanted == self._active or self._stopped:
             return []
@@ -151,6 +155,7 @@ class Membership:
         if self._worker not in workers:
             return self._stop()
         self._others = frozenset(workers) - {self._worker}
+        self._ready = self._ready and self._active
         actions: list[Action] = [
             Order(_goodbye(self._connected.pop(worker)))
             for worker in sorted(self._connected.keys() - self._others)

@@ -46,6 +46,7 @@ class Orders:
 
     active: bool = False
     wave: control.Wave | None = None
+    log_levels: control.LogLevels | None = None
     peers: dict[str, control.Connect] = field(default_factory=dict)
     stopping: bool = False
 

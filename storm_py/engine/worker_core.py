@@ -141,8 +141,9 @@ class WorkerCore:
         actions: list[Action] = []
         if self._orders.active:
             actions += self._activate(process)
-        if self._orders.wave is not None:
-            actions.append(Tell(process.identity, self._orders.wave))
+        for order in (self._orders.wave, self._orders.log_levels):
+            if order is not None:
+                actions.append(Tell(process.identity, order))
         if process.reason:
             actions.append(self._restarted(process))
         if all(instance.ready for instance in self._instances.values()):
@@ -311,6 +312,9 @@ class WorkerCore:
                 return [Tell(instance.identity, record) for instance in told]
             case control.Wave():
                 orders.wave = record
+                return self._tell_instances(record)
+            case control.LogLevels():
+                orders.log_levels = record
                 return self._tell_instances(record)
             case control.Connect(peer=peer):
                 orders.peers[peer] = record

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Final
 
 from storm_py.cluster.base import Cancel, ConnectionState
-from storm_py.cluster.records import Assignment, ErrorInfo, StormBase, WorkerRegistration
+from storm_py.cluster.records import Assignment, ErrorInfo, LogConfig, StormBase, WorkerRegistration
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.errors import ClusterStateError, ConnectionLost, InvalidRecord, NoNode
 
@@ -62,7 +62,14 @@ class WaveRead:
     wave: int
 
 
-Event = AssignmentRead | StormRead | RegistrationRead | WaveRead
+@dataclass(frozen=True, slots=True)
+class LogConfigRead:
+    """The levels of loggers that are set."""
+
+    config: LogConfig
+
+
+Event = AssignmentRead | StormRead | RegistrationRead | WaveRead | LogConfigRead
 
 
 class ClusterLink:
@@ -94,12 +101,13 @@ class ClusterLink:
             self._state.watch_assignment(self._storm_id, partial(self._due, "assignment")),
             self._state.watch_storm(self._storm_id, partial(self._due, "storm")),
             self._state.watch_wave(self._storm_id, partial(self._due, "wave")),
+            self._state.watch_topology_log_config(self._storm_id, partial(self._due, "levels")),
             self._state.watch_registration(
                 self._storm_id, self._worker, partial(self._due, self._worker)
             ),
         ]
         self._thread.start()
-        for what in ("assignment", "storm", "wave", self._worker):
+        for what in ("assignment", "storm", "wave", "levels", self._worker):
             self._due(what)
 
     def close(self, patience_secs: float) -> None:
@@ -196,6 +204,8 @@ class ClusterLink:
                 return AssignmentRead(self._state.assignment(self._storm_id))
             case "wave":
                 return WaveRead(self._state.wave(self._storm_id))
+            case "levels":
+                return LogConfigRead(self._state.topology_log_config(self._storm_id))
             case int():
                 return RegistrationRead(what, self._state.registration(self._storm_id, what))
             case _:

@@ -16,7 +16,9 @@ for the worker's thread, but for `stop` and `newest_beat`.
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -26,20 +28,30 @@ from typing import Final
 from storm_py.cluster.records import (
     Assignment,
     ErrorInfo,
+    LogConfig,
     StormBase,
     TopologyStatus,
     WorkerRegistration,
 )
+from storm_py.config import Config
 from storm_py.core.plan import PhysicalPlan
 from storm_py.engine.cluster_waves import Action as WaveAction
 from storm_py.engine.cluster_waves import Begin, ClusterWaves, Ends, Renew, Tell
+from storm_py.engine.log_levels import LogLevels, Setting
 from storm_py.engine.membership import Action, Membership, Order, Publish, Registration
 from storm_py.heartbeat import ExecutorStatistics, Heartbeat
 from storm_py.wire import control
 from storm_py.worker_spec import WorkerSpec
 
 from .assigned_run import AssignedRun
-from .cluster_link import AssignmentRead, ClusterLink, RegistrationRead, StormRead, WaveRead
+from .cluster_link import (
+    AssignmentRead,
+    ClusterLink,
+    LogConfigRead,
+    RegistrationRead,
+    StormRead,
+    WaveRead,
+)
 from .process import drain_pipe
 
 _LOG = logging.getLogger("storm_py.worker")
@@ -51,14 +63,13 @@ _LAST_WORDS_SECS: Final = 2.0
 class ClusterParent:
     """The parent of the worker `run.worker`."""
 
-    def __init__(
-        self, spec: WorkerSpec, run: AssignedRun, link: ClusterLink, wakeup: int, beat_secs: float
-    ) -> None:
+    def __init__(self, spec: WorkerSpec, run: AssignedRun, link: ClusterLink, wakeup: int) -> None:
         self._spec = spec
         self._run = run
         self._link = link
         self._wakeup = wakeup
-        self._beat_secs = beat_secs
+        self._beat_secs: int = spec.conf[Config.WORKER_HEARTBEAT_FREQUENCY_SECS]
+        self._levels_secs: int = spec.conf[Config.WORKER_LOG_LEVEL_RESET_POLL_SECS]
         self._beat_at = 0.0
         self._version = run.plan.version
         self._membership = Membership(run.worker, self._version, self._others(run.plan))
@@ -70,6 +81,9 @@ class ClusterParent:
         self._since: dict[int, tuple[int, float]] = {}
         self._beat_failed = False
         self._newest_beat: Heartbeat | None = None
+        self._levels = LogLevels()
+        self._levels_at = math.inf
+        self._told_levels: dict[str, str] = {}
         self._waves = ClusterWaves(run.worker)
         #: what was published last
         self._registration: Registration | None = None
@@ -104,6 +118,9 @@ class ClusterParent:
                     self._on_storm(base)
                 case RegistrationRead(worker=worker, registration=found):
                     self._on_registration(worker, found)
+                case LogConfigRead(config=config):
+                    self._levels.set(_settings(config))
+                    self._tell_levels()
                 case WaveRead(wave=wave):
                     self._go_on(self._waves.wave_read(wave, time.monotonic()))
         return self._orders.popleft() if self._orders else None
@@ -134,13 +151,15 @@ class ClusterParent:
                 _LOG.debug("%s", record)
 
     def next_timeout(self) -> float | None:
-        """When the next heartbeat is due, or a wave."""
-        wave_at = self._waves.next_timeout()
-        return self._beat_at if wave_at is None else min(self._beat_at, wave_at)
+        """When the next heartbeat is due, or a wave, or the end of a level."""
+        due = (self._beat_at, self._levels_at, self._waves.next_timeout())
+        return min(at for at in due if at is not None)
 
     def tick(self, now: float) -> None:
         """Write the heartbeat if it is due."""
         self._go_on(self._waves.tick(now))
+        if now >= self._levels_at:
+            self._tell_levels()
         if now >= self._beat_at:
             self._beat_at = now + self._beat_secs
             self._beat(now)
@@ -181,6 +200,17 @@ class ClusterParent:
             self._perform(self._membership.registered(registration))
             ends = Ends(found.ended_wave, found.spouts_ended)
             self._waves.other_told(worker, ends, time.monotonic())
+
+    def _tell_levels(self) -> None:
+        """Have the loggers of all instances at the levels of now."""
+        wall = time.time()
+        levels, until = self._levels.effective(wall), self._levels.next_timeout(wall)
+        # Asked often enough to be right also if the clock on the wall is set.
+        self._levels_at = math.inf if until is None else time.monotonic() + self._levels_secs
+        if levels != self._told_levels:
+            self._told_levels = levels
+            _LOG.info("levels of loggers: %s", levels or "as at the start")
+            self._orders.append(control.LogLevels(json.dumps(levels)))
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
@@ -283,6 +313,15 @@ class ClusterParent:
             uptime = int(now - since) if incarnation else 0
             found.append(ExecutorStatistics(tasks[0], tasks[-1], uptime, pid, *counts))
         return found
+
+
+def _settings(config: LogConfig) -> dict[str, Setting]:
+    return {
+        logger: Setting(
+            level.target_log_level, level.reset_log_level_timeout_epoch, level.reset_log_level
+        )
+        for logger, level in config.named_logger_level.items()
+    }
 
 
 def _to_record(registration: Registration, ends: Ends) -> WorkerRegistration:

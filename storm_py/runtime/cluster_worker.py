@@ -108,10 +108,9 @@ def _run(spec: WorkerSpec, state: ClusterState, run: AssignedRun) -> None:
             pass  # full of wake-ups: one is enough
 
     link = ClusterLink(state, spec.topology_id, run.worker, wake)
-    beat_secs: int = spec.conf[Config.WORKER_HEARTBEAT_FREQUENCY_SECS]
     try:
         address = _address(spec.host)
-        parent = ClusterParent(spec, run, link, wakeup, beat_secs)
+        parent = ClusterParent(spec, run, link, wakeup)
         slot = Slot(
             run.worker, run.incarnation, spec.port, address, Path(spec.log_folder), rotated=True
         )

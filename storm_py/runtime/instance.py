@@ -31,7 +31,7 @@ from storm_py.transport.zeromq import UPSTREAM_HWM, ChannelClient, Context, Inle
 from storm_py.wire import control
 
 from .folder import RunFolder
-from .logs import RecordQueue
+from .logs import LoggerLevels, RecordQueue
 from .page import PageWriter
 from .process import CALM_SECS, drain_pipe, run_times
 
@@ -93,6 +93,7 @@ class Instance(Watch):
         records.wake_by(self.wake)
         self._stopped = False
         self._ready = False
+        self._levels = LoggerLevels()
         self._look_at = self._calm_until = 0.0
         conf = plan.conf
         settings = Settings.of(conf, spec.port)
@@ -349,6 +350,8 @@ class Instance(Watch):
                 self._core.deactivate()
             case control.Wave(wave=wave, drain=drain):
                 self._core.on_wave(wave, drain)
+            case control.LogLevels(levels=levels):
+                self._levels.set(levels)
             case control.Replan(version=version):
                 self._core.replan(self._folder.read_plan(version))
             case control.Stop():

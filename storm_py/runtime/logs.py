@@ -6,6 +6,7 @@ and says how many records it dropped, so that a bolt that warns about every tupl
 
 from __future__ import annotations
 
+import json
 import logging
 import logging.handlers
 import sys
@@ -14,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from storm_py.wire.control import LogRecord
+
+_LOG = logging.getLogger("storm_py.instance")
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _QUEUED_RECORDS = 100
@@ -86,6 +89,28 @@ def set_up_logging(records: RecordQueue | None, path: Path | None = None) -> Non
     root.addHandler(handler)
     if records is not None:
         root.addHandler(records)
+
+
+class LoggerLevels:
+    """The levels of this process's loggers, as orders change them."""
+
+    def __init__(self) -> None:
+        #: of loggers that are changed: the level that they had
+        self._before: dict[str, int] = {}
+
+    def set(self, levels: str) -> None:
+        """Have these loggers at these levels, as `LogLevels` has them, and all others as before."""
+        wanted: dict[str, str] = json.loads(levels)
+        for name in self._before.keys() - wanted.keys():
+            self._set(name, self._before.pop(name))
+        for name, level in wanted.items():
+            self._before.setdefault(name, logging.getLogger(name).level)
+            self._set(name, level)
+
+    def _set(self, name: str, level: str | int) -> None:
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        _LOG.info("the level of %s is %d now", logger.name, logger.level)
 
 
 def last_words(log: Path) -> str:

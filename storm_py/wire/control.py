@@ -189,6 +189,16 @@ class Replan:
 
 
 @dataclass(frozen=True, slots=True)
+class LogLevels:
+    """The levels of loggers that differ from those of the start, as JSON: {logger: level}.
+
+    Those that the last such order named and this one does not are as at the start again.
+    """
+
+    levels: str
+
+
+@dataclass(frozen=True, slots=True)
 class ErrorReport:
     """An exception of user code, or one that ended a process."""
 
@@ -290,6 +300,7 @@ Control = (
     | Ended
     | Stop
     | Replan
+    | LogLevels
     | ErrorReport
     | LogRecord
     | WorkerUp
@@ -327,6 +338,7 @@ _BY_CODE: Final[dict[int, type[Control]]] = {
     35: QueueStats,
     36: StreamManagerDown,
     37: Replan,
+    38: LogLevels,
 }
 _CODE: Final = {record: code for code, record in _BY_CODE.items()}
 _NAMES: Final = {record: tuple(f.name for f in fields(record)) for record in _CODE}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import logging
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 from benchmarks.oracle import TEXT, WORDS, judge, records, rows_of, write_text
 from storm_py.archive import Manifest
-from storm_py.cluster.records import NimbusSummary, TopologyStatus
+from storm_py.cluster.records import LogConfig, LogLevel, NimbusSummary, TopologyStatus
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.cluster.zookeeper import ZooKeeperSettings, ZooKeeperStorage
 from storm_py.config import Config
@@ -49,6 +51,7 @@ def assigned(tmp_path: Path, zookeeper: DevZooKeeper, proxy: Proxy) -> Iterator[
     """The oracle, submitted and not yet assigned."""
     root = settings(zookeeper.port).root
     conf = cluster_conf(proxy.port, root, tmp_path / "local")
+    conf[Config.WORKER_LOG_LEVEL_RESET_POLL_SECS] = 1
     direct = cluster_conf(zookeeper.port, root, tmp_path / "local")
     storage = ZooKeeperStorage(ZooKeeperSettings.from_conf(direct))
     storage.start()
@@ -217,6 +220,22 @@ def assigned_log(assigned: Assigned, port: int) -> str:
         return assigned.log(port)
     except FileNotFoundError:
         return ""
+
+
+def test_levels_of_loggers_reach_the_instances(tmp_path: Path, assigned: Assigned) -> None:
+    assigned.assign(ONE)
+    assigned.launch(FIRST)
+    wait_for_rows(tmp_path, 0.1)
+    assigned.state.set_topology_log_config(ID, LogConfig({"storm_py": LogLevel("DEBUG")}))
+
+    def told(level: int) -> bool:
+        logs = (tmp_path / "logs" / str(FIRST)).glob("*-*.log")
+        return all(f"level of storm_py is {level} now" in log.read_text() for log in logs)
+
+    wait_until(lambda: told(logging.DEBUG), GENEROUS_SECS, "it is set")
+    for_a_second = LogLevel("DEBUG", 1, int(time.time()) + 1)
+    assigned.state.set_topology_log_config(ID, LogConfig({"storm_py": for_a_second}))
+    wait_until(lambda: told(logging.NOTSET), GENEROUS_SECS, "its time is over")
 
 
 def test_a_worker_whose_topology_is_gone_leaves(tmp_path: Path, assigned: Assigned) -> None:

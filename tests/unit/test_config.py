@@ -58,6 +58,7 @@ EXPECTED_DEFAULTS: dict[str, object] = {
     "storm_py.stuck.secs": 30,
     "storm_py.fall.back.on.pickle": False,
     "storm_py.serializers": [],
+    "storm_py.kill.on.end": False,
     "storm_py.local.max.failures": 10,
     "storm_py.drain.timeout.secs": 30,
     "storm_py.submit.max.bytes": 104857600,

@@ -147,6 +147,16 @@ class TestAssignments:
         assert worker.assigned(2, 6, ME, 7) == [disconnect(5, 1), Order(Replan(2, 0))]
         assert worker.hears(up(5, 2), up(7, 1)) == [connect(7, 1)]
 
+    def test_spouts_that_pause_meanwhile_wait_until_all_is_ready_again(self) -> None:
+        worker = Worker()
+        worker.core.ready()
+        worker.assigned(2, ME, 5)
+        assert worker.core.activate(True) == []
+        assert worker.core.ready() == [Order(Activate())]
+        assert worker.assigned(3, ME, 5) == [Order(Replan(3, 0))]
+        assert worker.core.activate(False) == [Order(Deactivate())]
+        assert worker.core.activate(True) == [Order(Activate())]
+
     @pytest.mark.parametrize("version", [0, 1])
     def test_an_older_one_is_none_of_our_business(self, version: int) -> None:
         assert Worker().assigned(version, 6) == []

@@ -27,6 +27,7 @@ from storm_py.wire.control import (
     Control,
     Deactivate,
     Disconnect,
+    LogLevels,
     Ready,
     Register,
     Restarted,
@@ -119,8 +120,10 @@ class TestStart:
         ]
         assert worker.ready(8) == []
         assert worker.order(Wave(3, False)) == [Tell("i8", Wave(3, False))]
+        assert worker.order(LogLevels("{}")) == [Tell("i8", LogLevels("{}"))]
         assert worker.ready(7) == [
             Tell("i7", Wave(3, False)),
+            Tell("i7", LogLevels("{}")),
             TellParent(WorkerReady(4, 1)),
         ]
         assert worker.order(Activate()) == [Tell("i7", Activate()), Tell("i8", Activate())]
