@@ -6,6 +6,7 @@ itself. While there is no connection the last one known is as good a guess as an
 
 from __future__ import annotations
 
+from storm_py.cluster.base import ConnectionState
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.errors import ConnectionLost, UnreachableError
 
@@ -26,7 +27,8 @@ class Leader:
     def address(self) -> Address:
         """Its host and port, as of now; UnreachableError if none leads or none is known."""
         state = self._state
-        if state is not None:
+        # Without a look at the connection this would wait for it to come back.
+        if state is not None and state.connection is ConnectionState.CONNECTED:
             try:
                 found = state.leader_info()
             except ConnectionLost:

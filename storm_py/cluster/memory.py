@@ -71,7 +71,12 @@ class MemoryCluster:
         return self._sessions
 
     def end_session(self, session: int) -> None:
-        """Delete its ephemeral nodes; those who watch them are told when `tell` is called."""
+        """Delete its ephemeral nodes; those who watch them are told when `tell` is called.
+
+        0 is no session, but the owner of all nodes that stay.
+        """
+        if not session:
+            return
         for path in [path for path, node in self._nodes.items() if node.owner == session]:
             self.delete(path)
 

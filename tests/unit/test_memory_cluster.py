@@ -83,3 +83,15 @@ def test_a_session_expires_and_stays_lost_until_it_is_resumed(storage: MemorySto
     storage.resume()
     assert storage.read("/a") is None
     assert states[2:] == [ConnectionState.CONNECTED]
+
+
+def test_what_is_not_ephemeral_outlives_a_storage_whose_session_has_expired() -> None:
+    cluster = MemoryCluster()
+    storage, other = cluster.storage(), cluster.storage()
+    storage.start()
+    other.start()
+    storage.create("/a", b"0")
+    storage.expire()
+    storage.expire()
+    storage.close()
+    assert other.read("/a") == Node(b"0", 0)

@@ -1,0 +1,111 @@
+"""The thread of a supervisor that tells nimbus of its workers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from storm_py.errors import UnreachableError
+from storm_py.rpc.definitions import SupervisorWorkerHeartbeats
+from storm_py.rpc.server import ThriftServer
+from storm_py.supervisor.heartbeats import NimbusReporter, SupervisorReport
+from tests.helpers import wait_until
+from tests.rpc import TIMEOUT_SECS, Handler
+
+REPORT = SupervisorReport("s1", "here", (6700,), (), 1001, 60, "0.1", ())
+
+
+class Leaders:
+    """Knows the leader, or does not."""
+
+    def __init__(self) -> None:
+        self.found: tuple[str, int] | None = None
+        self.asked = 0
+
+    def address(self) -> tuple[str, int]:
+        self.asked += 1
+        if self.found is None:
+            raise UnreachableError("no nimbus leads")
+        return self.found
+
+    def wait_for(self, asked: int) -> None:
+        wait_until(lambda: self.asked >= asked, TIMEOUT_SECS, f"asked {asked} times")
+
+
+class Errors:
+    """What a thread ended by."""
+
+    def __init__(self) -> None:
+        self.found: list[BaseException] = []
+
+
+@pytest.fixture
+def leaders() -> Leaders:
+    return Leaders()
+
+
+@pytest.fixture
+def errors() -> Errors:
+    return Errors()
+
+
+@pytest.fixture
+def reporter(leaders: Leaders, errors: Errors) -> Iterator[NimbusReporter]:
+    reporter = NimbusReporter(leaders, errors.found.append)
+    reporter.start()
+    yield reporter
+    reporter.close()
+
+
+class Nimbus:
+    """One that takes heartbeats."""
+
+    def __init__(self) -> None:
+        self.heartbeats: list[SupervisorWorkerHeartbeats] = []
+        self.server = ThriftServer(Handler(sendSupervisorWorkerHeartbeats=self.heartbeats.append))
+
+    def wait_for(self, count: int) -> None:
+        wait_until(lambda: len(self.heartbeats) >= count, TIMEOUT_SECS, f"{count} heartbeats")
+
+
+def test_a_nimbus_that_is_away_is_told_of_once_and_so_is_its_return(
+    leaders: Leaders, reporter: NimbusReporter, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "storm_py.supervisor")
+    for asked in (1, 2, 3):
+        reporter.report(REPORT)
+        leaders.wait_for(asked)
+    nimbus = Nimbus()
+    with nimbus.server:
+        leaders.found = nimbus.server.address
+        reporter.report(REPORT)
+        nimbus.wait_for(1)
+        reporter.report(REPORT)
+        nimbus.wait_for(2)
+    assert [record.getMessage() for record in caplog.records] == [
+        "nimbus gets no heartbeats of workers: no nimbus leads; workers go on",
+        "nimbus gets heartbeats of workers again",
+    ]
+    assert {record.levelname for record in caplog.records} == {"INFO"}
+
+
+def test_reports_go_to_whoever_leads(leaders: Leaders, reporter: NimbusReporter) -> None:
+    one, two = Nimbus(), Nimbus()
+    with one.server, two.server:
+        for nimbus in (one, two, one):
+            leaders.found = nimbus.server.address
+            before = len(nimbus.heartbeats)
+            reporter.report(REPORT)
+            nimbus.wait_for(before + 1)
+    assert (len(one.heartbeats), len(two.heartbeats)) == (2, 1)
+
+
+def test_an_error_of_ours_is_not_taken_for_one_of_nimbus(
+    leaders: Leaders, errors: Errors, reporter: NimbusReporter
+) -> None:
+    leaders.found = ("127.0.0.1", 1, 2)  # type: ignore[assignment]
+    reporter.report(REPORT)
+    wait_until(lambda: errors.found, TIMEOUT_SECS)
+    assert [type(error) for error in errors.found] == [TypeError]
