@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 #: Pause before what ZooKeeper did not do is tried again, or a connection that was not made.
 _RETRY_SECS: Final = 1.0
-#: How long a supervisor that stops waits for an attempt to connect to give up.
+#: How long a supervisor that stops waits for the thread, which may try to connect.
 _STOP_SECS: Final = 1.0
 
 
@@ -84,7 +84,11 @@ class ClusterWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """End the session, and with it the sign of life."""
+        """End the session, and with it the sign of life.
+
+        An attempt to connect is not interrupted: a storage that begins cannot be closed. It gives
+        up by itself, or the process is gone before.
+        """
         self._closing.set()
         self._woken.set()
         if self._storage is not None:
@@ -136,7 +140,6 @@ class ClusterWatch:
     def _connect(self) -> ClusterState | None:
         while not self._closing.is_set():
             storage = self._storages()
-            self._storage = storage
             try:
                 storage.start()
             except ConnectionLost as error:
@@ -144,8 +147,9 @@ class ClusterWatch:
                     self._away(error)
                 self._closing.wait(_RETRY_SECS)
                 continue
+            self._storage = storage
             if self._closing.is_set():
-                storage.close()  # which was not done by who came before it was there
+                storage.close()  # `close` may have come before there was one
                 break
             state = ClusterState(storage)
             state.listen(self._state_changed)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ from storm_py.files import make_folder, write_atomically
 from .assignment import LocalAssignment
 
 FORMAT: Final = 1
+#: Who looks whether a supervisor lives takes the lock for a moment: that is not another supervisor.
+_LOCK_ATTEMPTS: Final = 10
+_LOCK_PAUSE_SECS: Final = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +152,19 @@ class LocalState:
 
 def _lock(path: Path) -> int:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(fd)
-        raise LocalStateError(
-            f"another supervisor uses the folder {path.parent.parent}: stop that, or give this one "
-            "a storm.local.dir of its own"
-        ) from error
+    for attempt in range(1, _LOCK_ATTEMPTS + 1):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if attempt == _LOCK_ATTEMPTS:
+                os.close(fd)
+                raise LocalStateError(
+                    f"another supervisor uses the folder {path.parent.parent}: stop that, or give "
+                    "this one a storm.local.dir of its own"
+                ) from error
+            time.sleep(_LOCK_PAUSE_SECS)
+        else:
+            break
     return fd
 
 

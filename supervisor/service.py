@@ -69,6 +69,7 @@ class Supervisor:
         self._stopping = False
         self._end_workers = False
         self._failure: BaseException | None = None
+        self._reported_at = 0.0
         self._is_up = False
         self._is_alone = False
 
@@ -89,39 +90,42 @@ class Supervisor:
         that does not let it begin.
         """
         with contextlib.ExitStack() as stack:
-            stack.callback(self._close_wake)
-            self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-            state = LocalState(self._folder.local_state)
-            stack.callback(state.close)
-            self._started = time.monotonic()
-            self._supervisor_id = state.supervisor_id
-            leader = Leader()
-            localizer = Localizer(self._folder, LeaderBlobs(leader))
-            stack.callback(localizer.close)
-            self._workers = Workers(self._folder, self._settings, state)
-            stack.callback(self._workers.close)
-            self._slots = Slots(self._settings, self._workers, localizer, self._call_soon)
-            self._reporter = NimbusReporter(leader, self._broken)
-            stack.callback(self._reporter.close)
-            self._watch = ClusterWatch(
-                state.supervisor_id,
-                self._storages,
-                connected=leader.use,
-                away=lambda error: self._call_soon(lambda: self._is_away(error)),
-                claimed=lambda claims: self._call_soon(lambda: self._claimed(claims)),
-                broken=self._broken,
-            )
-            stack.callback(self._watch.close)
-            self._slots.recover()
-            self._reported_at = time.monotonic()
-            self._report()
-            self._reporter.start()
-            self._watch.start()
+            self._begin(stack)
             self._loop()
             if self._end_workers:
                 self._workers.end_all()
         if self._failure is not None:
             raise self._failure
+
+    def _begin(self, stack: contextlib.ExitStack) -> None:
+        """Take over the local folder, then go to ZooKeeper; `stack` undoes it."""
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        stack.callback(self._close_wake)
+        state = LocalState(self._folder.local_state)
+        stack.callback(state.close)
+        self._started = time.monotonic()
+        self._supervisor_id = state.supervisor_id
+        leader = Leader()
+        localizer = Localizer(self._folder, LeaderBlobs(leader))
+        stack.callback(localizer.close)
+        self._workers = Workers(self._folder, self._settings, state)
+        stack.callback(self._workers.close)
+        self._slots = Slots(self._settings, self._workers, localizer, self._call_soon)
+        self._reporter = NimbusReporter(leader, self._broken)
+        self._watch = ClusterWatch(
+            state.supervisor_id,
+            self._storages,
+            connected=leader.use,
+            away=lambda error: self._call_soon(lambda: self._is_away(error)),
+            claimed=lambda claims: self._call_soon(lambda: self._claimed(claims)),
+            broken=self._broken,
+        )
+        self._slots.recover()
+        self._report()
+        self._reporter.start()
+        stack.callback(self._reporter.close)
+        self._watch.start()
+        stack.callback(self._watch.close)
 
     # ---- the loop ------------------------------------------------------------------------------
 

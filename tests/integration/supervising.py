@@ -14,9 +14,10 @@ import threading
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from storm_py.bundle import code_key, conf_key, jar_key
 from storm_py.cluster.memory import MemoryCluster
@@ -44,6 +45,8 @@ from tests.integration.harness import GENEROUS_SECS, ROOT
 
 HOST = "127.0.0.1"
 PORTS = (6700, 6701)
+#: Topologies that nimbus has, in a `Cell`.
+WORDS, OTHERS = "words-1-1", "others-2-2"
 COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("fake_worker.py")))
 ENVIRONMENT = {"PYTHONPATH": str(ROOT)}
 #: Long enough for a machine that is busy.
@@ -132,7 +135,7 @@ class Node:
         self.folder = folder
         self.state = state
 
-    @property
+    @cached_property
     def supervisor_id(self) -> str:
         wait_until(self.folder.local_state.exists, GENEROUS_SECS, "a local state")
         found: str = json.loads(self.folder.local_state.read_bytes())["supervisor_id"]
@@ -225,6 +228,36 @@ class InProcess:
         """Wait until it has ended."""
         self._thread.join(GENEROUS_SECS)
         assert not self._thread.is_alive()
+
+
+class Cell(Node):
+    """A node, its nimbus, and a cluster in memory; supervisors and workers end with it."""
+
+    def __init__(self, folder: LocalFolder) -> None:
+        self.cluster = MemoryCluster()
+        self._storage = self.cluster.storage()
+        self._storage.start()
+        super().__init__(folder, ClusterState(self._storage))
+        self.nimbus = FakeNimbus()
+        for topology_id in (WORDS, OTHERS):
+            self.nimbus.store(topology_id, archive())
+        self.state.set_leader_info(self.nimbus.summary)
+        self._started: list[InProcess] = []
+
+    def start(self, **changes: Any) -> InProcess:
+        """Start a supervisor, with some settings changed."""
+        self._started.append(InProcess(self.folder, self.cluster, **changes))
+        return self._started[-1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._started:
+            each.supervisor.stop(end_workers=True)
+            each.join()
+        self.nimbus.server.stop()
+        self._storage.close()
 
 
 def is_there(pid: int) -> bool:

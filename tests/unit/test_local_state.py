@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,24 @@ def test_a_second_supervisor_is_kept_out_until_the_first_is_gone(path: Path) -> 
         LocalState(path)
     first.close()
     LocalState(path).close()
+
+
+def test_who_looks_whether_a_supervisor_lives_keeps_none_out(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    LocalState(path).close()
+    looking = path.with_name("localstate.json.lock").open()
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    pauses = []
+
+    def pause(secs: float) -> None:
+        pauses.append(secs)
+        looking.close()
+
+    monkeypatch.setattr(time, "sleep", pause)
+    with local_state(path) as state:
+        assert state.lock_path == Path(looking.name)
+    assert len(pauses) == 1
 
 
 def test_what_cannot_be_written_is_not_known(path: Path) -> None:
