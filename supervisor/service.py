@@ -24,10 +24,10 @@ import selectors
 import threading
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Final
 
 from storm_py.cluster.base import StateStorage
+from storm_py.constants import VERSION
 from storm_py.errors import ConnectionLost
 
 from .blobs import LeaderBlobs
@@ -61,7 +61,6 @@ class Supervisor:
         self._folder = folder
         self._settings = settings
         self._storages = storages
-        self._version = version("storm-py")
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         # A signal may come while its own thread has this: so that thread may take it again.
         self._wake_lock = threading.RLock()
@@ -170,7 +169,7 @@ class Supervisor:
             used_ports=tuple(sorted(set(self._workers.ports.values()))),
             time_secs=int(time.time()),
             uptime_secs=int(now - self._started),
-            version=self._version,
+            version=VERSION,
             workers=workers,
         )
         self._watch.heartbeat(report.info())
