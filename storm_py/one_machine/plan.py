@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from storm_py.config import Config, local_dir
+from storm_py.config import Config, defaults, local_dir
 from storm_py.errors import ConfigError
 
 __all__ = ["HOST", "NIMBUS", "ONE_MACHINE", "ZOOKEEPER", "ClusterPlan", "Daemon", "Port", "plan"]
@@ -90,10 +90,14 @@ class ClusterPlan:
     @property
     def client_options(self) -> str:
         """What other commands need on their command line to find this cluster, if anything."""
-        port = self.conf[Config.NIMBUS_THRIFT_PORT]
-        if port == 6627:
-            return ""
-        return f" -c {Config.NIMBUS_THRIFT_PORT}={port}"
+        known = defaults()
+        host, port = self.conf[Config.STORM_LOCAL_HOSTNAME], self.conf[Config.NIMBUS_THRIFT_PORT]
+        options = ""
+        if port != known[Config.NIMBUS_THRIFT_PORT]:
+            options += f" -c {Config.NIMBUS_THRIFT_PORT}={port}"
+        if [host] != known[Config.NIMBUS_SEEDS]:
+            options += f" -c '{Config.NIMBUS_SEEDS}={json.dumps([host])}'"
+        return options
 
 
 def plan(

@@ -21,8 +21,10 @@ def conf(**values: object) -> dict[str, Any]:
 def test_the_daemons_in_the_order_of_their_start() -> None:
     found = plan(configuration(None, None, ONE_MACHINE), ["-c", "a=1"], HOME, 2, 3)
     local = "/home/me/.local/state/storm-py"
-    common = ("-c", "a=1", "-c", 'storm.zookeeper.servers=["127.0.0.1"]')
-    common += ("-c", "storm.zookeeper.session.timeout=5000")
+    common = (
+        *("-c", "a=1", "-c", 'storm.zookeeper.servers=["127.0.0.1"]'),
+        *("-c", "storm.zookeeper.session.timeout=5000"),
+    )
     supervisor = ("supervisor", "--end-workers-on-stop", *common)
     assert found.daemons == (
         Daemon(
@@ -92,6 +94,8 @@ def test_what_clients_need_to_find_it() -> None:
     assert plan(conf(), [], HOME, 1, 1).client_options == ""
     found = plan(conf(nimbus_thrift_port=1000), [], HOME, 1, 1)
     assert found.client_options == " -c nimbus.thrift.port=1000"
+    found = plan(conf(storm_local_hostname="n1"), [], HOME, 1, 1)
+    assert found.client_options == """ -c 'nimbus.seeds=["n1"]'"""
 
 
 def test_a_setting_of_the_operator_stays() -> None:
