@@ -56,7 +56,7 @@ def remove_data(plan: ClusterPlan) -> None:
     supervisors = list(_supervisor_dirs(plan.local_dir))
     states = [LocalFolder(path).local_state for path in supervisors]
     locks = [state.with_name(f"{state.name}.lock") for state in states]
-    for lock in [plan.zookeeper_data / "lock", *locks]:
+    for lock in [plan.zookeeper_data / "lock", plan.local_dir / "nimbus" / "lock", *locks]:
         if locked_by_others(lock):
             raise ClusterFailed(
                 f"--fresh cannot remove {lock.parent}: a daemon that does not belong to a cluster "

@@ -109,6 +109,7 @@ def test_of_zookeepers_own_folder_only_its_data(tmp_path: Path) -> None:
     ("lock", "folder"),
     [
         ("zookeeper/lock", "zookeeper"),
+        ("nimbus/lock", "nimbus"),
         ("supervisor-2/supervisor/localstate.json.lock", "supervisor-2/supervisor"),
     ],
 )
