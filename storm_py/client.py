@@ -71,11 +71,16 @@ class NimbusClient:
         self._leader: Address | None = None
 
     @classmethod
-    def of(cls, conf: Mapping[str, Any], on_wait: Callable[[str], object]) -> Self:
+    def of(
+        cls,
+        conf: Mapping[str, Any],
+        on_wait: Callable[[str], object],
+        leader_secs: float = LEADER_SECS,
+    ) -> Self:
         """A client for the cluster of a validated configuration with all defaults."""
         port = conf[Config.NIMBUS_THRIFT_PORT]
         seeds = [(host, port) for host in dict.fromkeys(conf[Config.NIMBUS_SEEDS])]
-        return cls(seeds, Patience.of(conf), on_wait=on_wait)
+        return cls(seeds, Patience.of(conf), leader_secs=leader_secs, on_wait=on_wait)
 
     @property
     def nimbus(self) -> Nimbus:

@@ -9,6 +9,8 @@ quick: what is slow to import is imported inside the commands. What a run looks 
 
 from __future__ import annotations
 
+import json
+import platform
 from typing import Any
 
 import click
@@ -26,7 +28,11 @@ from .cluster import cluster
 from .daemons import nimbus, supervisor
 from .dev_zookeeper import dev_zookeeper
 from .exits import Failed, Interrupted, Refused
+from .get_errors import get_errors
 from .local import local
+from .log_levels import set_log_level
+from .logs import logs
+from .monitor import monitor
 from .submit import submit
 from .topologies import activate, deactivate, kill, list_topologies, rebalance
 
@@ -59,6 +65,18 @@ def main() -> None:
     """Run topologies of spouts and bolts over unbounded streams."""
 
 
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+def version(as_json: bool) -> None:
+    """Show the versions of storm-py and of the Python that runs it."""
+    versions = {"storm-py": __version__, "python": platform.python_version()}
+    if as_json:
+        click.echo(json.dumps(versions))
+    else:
+        for name, number in versions.items():
+            click.echo(f"{name} {number}")
+
+
 for command in (
     local,
     submit,
@@ -67,9 +85,14 @@ for command in (
     activate,
     deactivate,
     rebalance,
+    get_errors,
+    monitor,
+    logs,
+    set_log_level,
     cluster,
     nimbus,
     supervisor,
     dev_zookeeper,
+    version,
 ):
     main.add_command(command)

@@ -17,7 +17,15 @@ import click
 from storm_py.config import configuration, parse_assignment
 from storm_py.errors import ConfigError
 
-__all__ = ["Settings", "cluster_options", "config_option", "home", "settings_option", "storm_yaml"]
+__all__ = [
+    "Settings",
+    "cluster_options",
+    "config_option",
+    "home",
+    "parse_settings",
+    "settings_option",
+    "storm_yaml",
+]
 
 #: Keys and values in the order of the command line.
 Settings: TypeAlias = tuple[tuple[str, object], ...]
@@ -28,7 +36,7 @@ def settings_option() -> Callable[[Any], Any]:
     return click.option(
         "-c",
         "settings",
-        callback=_parse,
+        callback=parse_settings,
         multiple=True,
         metavar="KEY=VALUE",
         help="Set a configuration key; the value is read as JSON if it is JSON. May be repeated.",
@@ -75,7 +83,8 @@ def home() -> Path:
     return Path(os.path.expanduser("~"))
 
 
-def _parse(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Settings:
+def parse_settings(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Settings:
+    """A callback that reads each KEY=VALUE."""
     try:
         return tuple(parse_assignment(text) for text in value)
     except ConfigError as error:
