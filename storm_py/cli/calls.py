@@ -51,9 +51,9 @@ def note(text: str) -> None:
 
 def connection(conf: Mapping[str, Any]) -> NimbusClient:
     """A client for the leader of a cluster, not connected yet; to be closed."""
-    from storm_py.client import NimbusClient
+    from storm_py.client import LEADER_SECS, NimbusClient
 
-    return NimbusClient.of(conf, note)
+    return NimbusClient.of(conf, note, LEADER_SECS)
 
 
 @contextmanager

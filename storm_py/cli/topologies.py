@@ -7,17 +7,20 @@ that is more than a matter of form.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from storm_py.config import configuration
 
 from .arguments import json_option, name_argument, parse_whole, whole_number
-from .calls import nimbus_of
+from .calls import nimbus_of, note
 from .exits import Refused
 from .settings import Settings, cluster_options, config_option, settings_option, storm_yaml
 from .tables import table
+
+if TYPE_CHECKING:  # slow to import
+    from storm_py.rpc.interface import Nimbus
 
 __all__ = ["activate", "deactivate", "kill", "list_topologies", "rebalance"]
 
@@ -184,8 +187,28 @@ def rebalance(
     _check_settings(settings)
     options = RebalanceOptions(wait_secs=wait, num_workers=workers, num_executors=executors or None)
     with nimbus_of(conf, name) as nimbus:
+        tasks = _tasks(nimbus, name) if executors else {}
         nimbus.rebalance(name, options)
     click.echo(f"{name} is rebalanced {_after(wait)}")
+    for component, asked in executors.items():
+        if asked > tasks.get(component, asked):
+            note(
+                f"{component!r} has {tasks[component]} tasks and gets an executor for each, not "
+                f"{asked}; the number of tasks is chosen when a topology is submitted"
+            )
+
+
+def _tasks(nimbus: Nimbus, name: str) -> dict[str, int]:
+    """How many tasks each component has, as far as executors are assigned."""
+    from storm_py.rpc.definitions import GetInfoOptions, NumErrorsChoice
+
+    no_errors = GetInfoOptions(num_err_choice=NumErrorsChoice.NONE)
+    tasks: dict[str, int] = {}
+    for executor in nimbus.getTopologyInfoByNameWithOpts(name, no_errors).executors:
+        found = executor.executor_info
+        number = found.task_end - found.task_start + 1
+        tasks[executor.component_id] = tasks.get(executor.component_id, 0) + number
+    return tasks
 
 
 def _check_settings(settings: Settings) -> None:

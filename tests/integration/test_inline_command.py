@@ -134,7 +134,10 @@ def test_a_second_signal_stops_user_code_that_hangs(tmp_path: Path) -> None:
 
 
 def test_help_imports_nothing_slow() -> None:
-    slow = "cloudpickle kazoo msgpack rich storm_py.engine storm_py.loader thriftpy2 yaml zmq".split()
+    slow = [
+        *("cloudpickle", "kazoo", "msgpack", "rich", "storm_py.engine", "storm_py.loader"),
+        *("storm_py.rpc", "thriftpy2", "yaml", "zmq"),
+    ]
     code = (
         "import sys\n"
         "from storm_py.cli import main\n"

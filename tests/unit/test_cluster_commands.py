@@ -13,7 +13,7 @@ from storm_py.errors import (
     InvalidTopologyException,
     NotAliveException,
 )
-from tests.nimbuses import HOST, Cluster
+from tests.nimbuses import HOST, Cluster, executor
 
 
 class TestList:
@@ -86,6 +86,17 @@ class TestChanges:
         assert cluster.done(*args) == f"{printed}\n"
         assert cluster.nimbus.calls == [call]
 
+    def test_more_executors_than_tasks(self, cluster: Cluster) -> None:
+        cluster.nimbus.running("words")
+        cluster.nimbus.executors = [executor("count", task, 6700) for task in (2, 3)]
+        result = cluster.run("rebalance", "words", "-e", "count=4", "-e", "new=9", "-w", "0")
+        assert (result.exit_code, result.stdout) == (0, "words is rebalanced now\n")
+        assert result.stderr == (
+            "storm-py: 'count' has 2 tasks and gets an executor for each, not 4; the number of "
+            "tasks is chosen when a topology is submitted\n"
+        )
+        assert cluster.nimbus.calls == [("rebalance", "words", 0, None, {"count": 4, "new": 9})]
+
     @pytest.mark.parametrize("command", ["kill", "activate", "deactivate", "rebalance"])
     def test_no_such_topology(self, cluster: Cluster, command: str) -> None:
         cluster.nimbus.running("words", "lines")
@@ -137,6 +148,35 @@ class TestRefusals:
             "host and port where it runs\n"
             "Start a cluster on this machine with `storm-py cluster`, or name that of another one "
             "by nimbus.seeds and nimbus.thrift.port, in storm.yaml or with -c\n"
+        )
+
+    def test_nobody_leads(self, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("storm_py.client.LEADER_SECS", 0.1)
+        cluster.nimbus.failing("getLeader", ValueError("no leader"))
+        assert cluster.error(3, "list") == (
+            "storm-py: no nimbus leads yet; waiting for one\n"
+            "Error: no nimbus leads, not after 0.1 s of waiting either:\n"
+            f"  {HOST}:{cluster.port} could not answer getLeader: getLeader failed: ValueError: no "
+            "leader\n"
+            "After the death of a leader it takes storm.zookeeper.session.timeout until another "
+            "one leads; if this lasts, see whether ZooKeeper runs, and what nimbus logs\n"
+        )
+
+    def test_the_leader_changes(self, cluster: Cluster) -> None:
+        cluster.nimbus.running("words")
+        cluster.nimbus.failing("killTopologyWithOpts", ValueError("not a leader"))
+
+        def elect() -> None:
+            """Answer the question before the call, and another leader after it."""
+            cluster.nimbus.before["getLeader"] = lambda: setattr(
+                cluster.nimbus, "leader", ("beta", 6627)
+            )
+
+        cluster.nimbus.before["getLeader"] = elect
+        assert cluster.error(3, "kill", "words") == (
+            f"Error: {HOST}:{cluster.port} could not answer killTopologyWithOpts: "
+            "killTopologyWithOpts failed: ValueError: not a leader; it was the leader, and "
+            "beta:6627 is by now: look what has become of it, and try again\n"
         )
 
 
