@@ -21,7 +21,7 @@ from tests.helpers import (
     threads_since,
 )
 
-pytest_plugins = ["tests.mistakes", "tests.nimbuses", "tests.projects", "tests.zookeepers"]
+pytest_plugins = ["tests.mistakes", "tests.fake_nimbus", "tests.projects", "tests.zookeepers"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from storm_py.archive import size_words
-from tests.nimbuses import Cluster
+from tests.fake_nimbus import Cluster
 from tests.projects import Project
 from tests.rpc import TIMEOUT_SECS
 

@@ -22,7 +22,7 @@ from storm_py.errors import (
 from storm_py.rpc.client import Patience
 from storm_py.rpc.definitions import KillOptions, RebalanceOptions
 from storm_py.rpc.server import ThriftServer
-from tests.nimbuses import HOST, FakeNimbus
+from tests.fake_nimbus import HOST, FakeNimbus
 
 ONCE = Patience(attempts=1)
 NOBODY = "nobody leads"

@@ -13,7 +13,7 @@ from storm_py.errors import (
     InvalidTopologyException,
     NotAliveException,
 )
-from tests.nimbuses import HOST, Cluster, executor
+from tests.fake_nimbus import HOST, Cluster, executor
 
 
 class TestList:

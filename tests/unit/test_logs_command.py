@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from storm_py.cli import log_files
 from storm_py.cli.log_files import Follower, LogFolder, last_lines, log_folders
-from tests.nimbuses import HOST, Cluster, executor
+from tests.fake_nimbus import HOST, Cluster, executor
 
 ID = "words-1-1700000000"
 

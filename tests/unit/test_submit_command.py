@@ -18,7 +18,7 @@ from storm_py.cli import main
 from storm_py.errors import AlreadyAliveException, InvalidTopologyException
 from storm_py.rpc.definitions import SubmitOptions, TopologyInitialStatus
 from storm_py.thrift_topology import from_thrift
-from tests.nimbuses import HOST, Cluster, summary
+from tests.fake_nimbus import HOST, Cluster, summary
 from tests.projects import Project
 
 TOPOLOGY = """
@@ -325,5 +325,5 @@ class TestInterrupted:
 def test_every_option_is_explained() -> None:
     for command in main.commands.values():
         for param in command.params:
-            if isinstance(param, click.Option):
+            if isinstance(param, click.Option) and not param.hidden:
                 assert param.help, f"{command.name} {param.name}"

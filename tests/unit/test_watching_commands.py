@@ -23,7 +23,7 @@ from storm_py.cli.completion import topology_names
 from storm_py.cli.monitor import Figures, Sample
 from storm_py.rpc.definitions import LogConfig, LogLevel, LogLevelAction
 from storm_py.rpc.summaries import ErrorInfo, TopologyInfo
-from tests.nimbuses import HOST, Cluster, executor
+from tests.fake_nimbus import HOST, Cluster, executor
 from tests.rpc import TIMEOUT_SECS
 
 UPDATE, REMOVE = LogLevelAction.UPDATE, LogLevelAction.REMOVE
