@@ -19,7 +19,14 @@ from functools import partial
 from typing import Any, Final, Self, TypeAlias, cast
 
 from .config import Config
-from .errors import NoLeaderError, RemoteError, RpcError, StormPyError, UnreachableError
+from .errors import (
+    NoLeaderError,
+    RemoteError,
+    RpcError,
+    StormPyError,
+    UnansweredError,
+    UnreachableError,
+)
 from .rpc.client import Patience, ThriftClient
 from .rpc.connection import place
 from .rpc.interface import Nimbus
@@ -169,6 +176,8 @@ class NimbusClient:
                 summary = asked.nimbus.getLeader()
             except RemoteError as error:
                 raise _Undecided(str(error)) from error
+            except UnansweredError as error:
+                raise _Undecided(_silent(seed, error, self._asking.answer_secs)) from error
         leader = (summary.host, summary.port)
         client = ThriftClient(*leader, self._patience)
         try:
@@ -215,6 +224,15 @@ def _no_leader(failures: Sequence[str], secs: float) -> str:
             "one leads; if this lasts, see whether ZooKeeper runs, and what nimbus logs",
         ]
     )
+
+
+def _silent(seed: Address, error: UnansweredError, secs: float) -> str:
+    if isinstance(error.__cause__, TimeoutError):
+        return (
+            f"{place(*seed)} is there, but did not say within {secs:g} s who leads: it may wait "
+            "for ZooKeeper"
+        )
+    return f"{place(*seed)} hung up when it was asked who leads"
 
 
 def _stale(seed: Address, leader: Address, error: UnreachableError) -> str:

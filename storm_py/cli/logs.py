@@ -231,6 +231,7 @@ def _elsewhere(topology: _Topology, conf: Mapping[str, Any]) -> list[str]:
 
 def _show(files: Sequence[Path], count: int | None) -> None:
     """Each file under its name, as it is."""
+    shown = False
     for path in files:
         with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
             if count is not None:
@@ -238,12 +239,14 @@ def _show(files: Sequence[Path], count: int | None) -> None:
             if not (chunk := file.read(_CHUNK_BYTES)):
                 continue
             click.echo(f"==> {path} <==")
-            ended = True
+            shown = ended = True
             while chunk:
                 click.echo(chunk, nl=False)
                 ended = chunk.endswith(b"\n")
                 chunk = file.read(_CHUNK_BYTES)
             click.echo("" if ended else "\n")
+    if not shown and count != 0:
+        note(f"there is nothing in {', '.join(map(str, files))}")
 
 
 def _follow(view: _View, count: int) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
 
-from storm_py.errors import NotAliveException, did_you_mean
+from storm_py.errors import NotAliveException, RpcError, did_you_mean
 
 from .arguments import name_argument, seconds, whole_number
 from .calls import nimbus_of, note
@@ -60,17 +60,8 @@ class Figures:
 
     @classmethod
     def of(cls, info: TopologyInfo, component: str | None) -> Self:
-        """Those of one component, or of all; ClusterRefused if there is no such component.
-
-        A topology that is not assigned has no executors, and nobody knows its components here.
-        """
+        """Those of one component, or of all."""
         found = [e for e in info.executors if component in (None, e.component_id)]
-        if info.executors and not found:
-            known = sorted({e.component_id for e in info.executors})
-            raise ClusterRefused(
-                f"topology {info.name!r} has no component {component!r}, but {', '.join(known)}"
-                f"{did_you_mean(component, known)}"
-            )
         return cls(
             id=info.id,
             status=info.status,
@@ -79,6 +70,19 @@ class Figures:
             up=sum(e.uptime_secs > 0 for e in found),
             emitted=sum(_emitted(e) for e in found),
             transferred=sum(_transferred(e) for e in found),
+        )
+
+
+def check_component(info: TopologyInfo, component: str | None) -> None:
+    """Raise ClusterRefused if there is no such component.
+
+    A topology that is not assigned has no executors, and nobody knows its components here.
+    """
+    known = sorted({executor.component_id for executor in info.executors})
+    if component is not None and known and component not in known:
+        raise ClusterRefused(
+            f"topology {info.name!r} has no component {component!r}, but {', '.join(known)}"
+            f"{did_you_mean(component, known)}"
         )
 
 
@@ -202,42 +206,63 @@ def monitor(
     interrupted.
     """
     left = 1 if once else times
+    watch = _Watch(name, component, as_json, conf)
     try:
-        _watch(name, component, left, interval_secs, as_json, conf)
+        while watch.line():
+            left = None if left is None else left - 1
+            if left == 0:
+                return
+            time.sleep(interval_secs)
     except KeyboardInterrupt:
         ctx.exit(INTERRUPTED)
 
 
-def _watch(
-    name: str,
-    component: str | None,
-    left: int | None,
-    interval_secs: float,
-    as_json: bool,
-    conf: dict[str, Any],
-) -> None:
-    """Print lines until there are none left to print."""
-    from storm_py.rpc.definitions import GetInfoOptions, NumErrorsChoice
+class _Watch:
+    """One run of the command: what is asked, and the figures of the line before."""
 
-    no_errors = GetInfoOptions(num_err_choice=NumErrorsChoice.NONE)
-    before: Figures | None = None
-    then = 0.0
-    while True:
+    def __init__(
+        self, name: str, component: str | None, as_json: bool, conf: dict[str, Any]
+    ) -> None:
+        self._name = name
+        self._component = component
+        self._as_json = as_json
+        self._conf = conf
+        self._before: Figures | None = None
+        self._then = 0.0
+
+    def line(self) -> bool:
+        """Print a line, or why there is none; False if the topology is gone.
+
+        What goes wrong before the first line is raised; later it may pass, as when another nimbus
+        leads.
+        """
         try:
-            with nimbus_of(conf, name) as nimbus:  # each time, as another one may lead by now
-                info = nimbus.getTopologyInfoByNameWithOpts(name, no_errors)
-        except ClusterRefused as refused:
-            if before is None or not isinstance(refused.__cause__, NotAliveException):
+            info = self._ask()
+        except (ClusterRefused, RpcError) as error:
+            if self._before is None:
                 raise
-            note(f"{name} runs no more")
-            return
-        figures, now = Figures.of(info, component), time.monotonic()
-        sample = Sample.after(before, figures, now - then, time.time())
-        if before is None and not as_json:
+            if isinstance(error.__cause__, NotAliveException):
+                note(f"{self._name} runs no more")
+                return False
+            reason = str(error).partition("\n")[0].removesuffix(":")
+            note(f"{reason}; trying again")
+            return True
+        if self._before is None:
+            check_component(info, self._component)
+        self._print(Figures.of(info, self._component))
+        return True
+
+    def _ask(self) -> TopologyInfo:
+        from storm_py.rpc.definitions import GetInfoOptions, NumErrorsChoice
+
+        no_errors = GetInfoOptions(num_err_choice=NumErrorsChoice.NONE)
+        with nimbus_of(self._conf, self._name) as nimbus:  # each time, as another one may lead
+            return nimbus.getTopologyInfoByNameWithOpts(self._name, no_errors)
+
+    def _print(self, figures: Figures) -> None:
+        now = time.monotonic()
+        sample = Sample.after(self._before, figures, now - self._then, time.time())
+        if self._before is None and not self._as_json:
             click.echo(_aligned(tuple(column for column, _ in _COLUMNS)))
-        click.echo(sample.json(name, component) if as_json else sample.text())
-        before, then = figures, now
-        left = None if left is None else left - 1
-        if left == 0:
-            return
-        time.sleep(interval_secs)
+        click.echo(sample.json(self._name, self._component) if self._as_json else sample.text())
+        self._before, self._then = figures, now

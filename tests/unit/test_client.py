@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -182,6 +183,29 @@ class TestWaiting:
             f"  127.0.0.2:{seed} says that localhost:{port} leads, but nothing listens at "
             f"localhost:{port}; start the server there, or name the host and port where it runs; "
             "that names this machine: set storm.local.hostname where that nimbus runs"
+        )
+
+    def test_for_one_that_says_nothing(self) -> None:
+        with socket.create_server((HOST, 0)) as listener:
+            port = listener.getsockname()[1]
+            patience = Patience(attempts=1, answer_secs=0.05)
+            with pytest.raises(NoLeaderError) as caught:
+                NimbusClient([(HOST, port)], patience, leader_secs=0).connect()
+        assert str(caught.value).splitlines()[1] == (
+            f"  {HOST}:{port} is there, but did not say within 0.05 s who leads: it may wait for "
+            "ZooKeeper"
+        )
+
+    def test_for_one_that_hangs_up(self) -> None:
+        with socket.create_server((HOST, 0)) as listener:
+            port = listener.getsockname()[1]
+            thread = threading.Thread(target=lambda: listener.accept()[0].close())
+            thread.start()
+            with pytest.raises(NoLeaderError) as caught:
+                NimbusClient([(HOST, port)], ONCE, leader_secs=0).connect()
+            thread.join()
+        assert str(caught.value).splitlines()[1] == (
+            f"  {HOST}:{port} hung up when it was asked who leads"
         )
 
 

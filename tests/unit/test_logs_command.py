@@ -268,6 +268,13 @@ class TestCommand:
             "'count'?\n"
         )
 
+    def test_nothing_in_them(self, cluster: Cluster) -> None:
+        cluster.nimbus.running("words")
+        path = self.text(cluster, f"logs/{ID}/6700/count-3.out", "")
+        result = cluster.run("logs", "words")
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert result.stderr == f"storm-py: there is nothing in {path}\n"
+
     def test_two_components(self, cluster: Cluster) -> None:
         assert cluster.error(2, "logs", "words", "-c", "a", "-c", "b").endswith(
             "Error: Invalid value for '-c': more than one component: a, b\n"

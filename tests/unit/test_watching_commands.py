@@ -120,6 +120,20 @@ class TestMonitor:
         assert (result.exit_code, len(result.stdout.splitlines())) == (0, 1)
         assert result.stderr == "storm-py: words runs no more\n"
 
+    def test_what_may_pass_does_not_end_it(self, cluster: Cluster) -> None:
+        cluster.nimbus.running("words")
+
+        def fail() -> None:
+            raise ValueError("not a leader")
+
+        self.at_the_second_call(cluster, fail)
+        result = cluster.run("monitor", "words", "--json", "-i", "0.01", "-n", "3")
+        assert (result.exit_code, len(result.stdout.splitlines())) == (0, 2)
+        assert result.stderr == (
+            f"storm-py: {HOST}:{cluster.port} could not answer getTopologyInfoByNameWithOpts: "
+            "getTopologyInfoByNameWithOpts failed: ValueError: not a leader; trying again\n"
+        )
+
     def test_ctrl_c(self, cluster: Cluster) -> None:
         cluster.nimbus.running("words")
         self.at_the_second_call(cluster, lambda: os.kill(os.getpid(), signal.SIGINT))
