@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from storm_py import __version__
 from storm_py.cli import main
 from storm_py.errors import NotAliveException
 from storm_py.rpc.definitions import (
@@ -76,6 +77,7 @@ class FakeNimbus:
     """The calls that the command line makes; those that change something are written down."""
 
     leader: tuple[str, int] = (HOST, 0)
+    version: str = __version__
     topologies: dict[str, TopologySummary] = field(default_factory=dict)
     executors: list[ExecutorSummary] = field(default_factory=list)
     errors: dict[str, list[ErrorInfo]] = field(default_factory=dict)
@@ -109,7 +111,9 @@ class FakeNimbus:
     def getLeader(self) -> NimbusSummary:
         self._begin("getLeader")
         host, port = self.leader
-        return NimbusSummary(host=host, port=port, uptime_secs=1, isLeader=True, version="1")
+        return NimbusSummary(
+            host=host, port=port, uptime_secs=1, isLeader=True, version=self.version
+        )
 
     def isTopologyNameAllowed(self, name: str) -> bool:
         return name not in self.topologies and name != "forbidden"

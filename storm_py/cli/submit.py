@@ -88,6 +88,7 @@ def submit(
     cluster = configuration(None, from_command_line, from_file)
     with _ended_in_order(), closing(connection(cluster)) as client:
         with refusals(client):
+            _check_version(client.nimbus)
             _check_name(client.nimbus, name)
         loaded = _loaded(topology, ctx.meta[ARGS])
         conf = configuration(loaded.conf, from_command_line, from_file)
@@ -104,6 +105,17 @@ def submit(
 
 
 # ---- before anything is sent -------------------------------------------------------------------
+
+
+def _check_version(nimbus: Nimbus) -> None:
+    from storm_py.rpc.connection import place
+
+    leader = nimbus.getLeader()
+    if leader.version != __version__:
+        raise ClusterRefused(
+            f"nimbus at {place(leader.host, leader.port)} runs storm-py {leader.version}, and this "
+            f"is {__version__}; use the same version here, there and on the nodes"
+        )
 
 
 def _check_name(nimbus: Nimbus, name: str) -> None:

@@ -145,6 +145,14 @@ class TestRefused:
         )
         assert (cluster.nimbus.calls, cluster.nimbus.uploads) == ([], {})
 
+    def test_by_a_nimbus_of_another_version(self, cluster: Cluster, files: Project) -> None:
+        cluster.nimbus.version = "7.0"
+        assert cluster.error(3, "submit", "flow.py", "words") == (
+            f"Error: nimbus at {HOST}:{cluster.port} runs storm-py 7.0, and this is "
+            f"{storm_py.__version__}; use the same version here, there and on the nodes\n"
+        )
+        assert (cluster.nimbus.calls, cluster.nimbus.uploads) == ([], {})
+
     @pytest.mark.parametrize("name", ["a/b", "", "a.b"])
     def test_a_name_that_is_none(self, cluster: Cluster, files: Project, name: str) -> None:
         error = cluster.error(2, "submit", "flow.py", name)
