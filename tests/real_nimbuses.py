@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from storm_py import BaseRichBolt, BaseRichSpout, OutputFieldsDeclarer, TopologyBuilder, Tuple
 from storm_py.archive import FileEntry, Manifest, write_archive
@@ -25,6 +25,7 @@ from storm_py.nimbus.service import NimbusService
 from storm_py.nimbus.term import Term
 from storm_py.rpc import definitions
 from storm_py.rpc.client import ThriftClient
+from storm_py.rpc.dispatch import Dispatcher
 from storm_py.rpc.interface import Nimbus
 from storm_py.rpc.server import ThriftServer
 from storm_py.testing import FakeClock
@@ -125,6 +126,20 @@ class Clocks:
         return BEGIN_SECS + self.passed()
 
 
+class WiredClient(ThriftClient):
+    """Calls a handler through all of Storm's bytes, without a connection."""
+
+    def __init__(self, handler: object) -> None:
+        super().__init__("wired", 0)
+        self._dispatcher = Dispatcher(handler)
+
+    def _connected(self) -> socket.socket:
+        return cast(socket.socket, None)
+
+    def _exchange(self, sock: socket.socket, name: str, message: bytes) -> bytes:
+        return self._dispatcher.answer(message)
+
+
 class Bench:
     """A nimbus without threads: a handler whose leader is a term that this test ticks."""
 
@@ -151,7 +166,8 @@ class Bench:
             self.conf, self.me, self.state, self.folder, self.clocks.passed, self.clocks.wall
         )
         self.begin()
-        self.nimbus: Nimbus = NimbusHandler(self.data, self)
+        handler = NimbusHandler(self.data, self, lambda id_: self.term.complaint(id_))
+        self.nimbus: Nimbus = WiredClient(handler).nimbus
 
     def begin(self) -> None:
         """Begin a term."""
