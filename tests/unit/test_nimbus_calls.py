@@ -24,7 +24,7 @@ from storm_py.rpc import definitions, summaries
 from storm_py.rpc.definitions import LogConfig, LogLevel, LogLevelAction
 from storm_py.thrift_topology import from_thrift, shell, to_thrift
 from tests.disk import little_room
-from tests.nimbuses import BEGIN_SECS, Bench, make_archive, submit, upload, words
+from tests.real_nimbuses import BEGIN_SECS, Bench, make_archive, submit, upload, words
 
 
 @pytest.fixture

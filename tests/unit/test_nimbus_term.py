@@ -24,7 +24,7 @@ from storm_py.nimbus import lifecycle
 from storm_py.nimbus.blobstore import keys_of
 from storm_py.rpc.definitions import KillOptions, RebalanceOptions
 from tests.cluster_records import error_info
-from tests.nimbuses import Bench, Count, Lines, make_archive, submit, supervisor
+from tests.real_nimbuses import Bench, Count, Lines, make_archive, submit, supervisor
 
 
 @pytest.fixture
