@@ -173,7 +173,7 @@ class Supervisor:
             workers=workers,
         )
         self._watch.heartbeat(report.info())
-        if workers:
+        if workers and self._is_up:  # before that nobody knows which nimbus leads
             self._reporter.report(report)
 
     # ---- what other threads bring --------------------------------------------------------------
@@ -198,6 +198,7 @@ class Supervisor:
         if not self._is_up:
             self._is_up = True
             self._slots.remove_unused()
+            self._slots.changed = True
             _log.info("%s is up", self._name)
 
     def _is_away(self, error: ConnectionLost) -> None:

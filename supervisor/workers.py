@@ -173,6 +173,7 @@ class Workers:
         now = time.monotonic()
         kill_at = now + self._settings.timeouts.shutdown_secs
         give_up_at = kill_at + GIVE_UP_SECS
+        _log.info("workers that are to end: %d", len(self._ports))
         for worker_id in self._ports:
             self.end(worker_id, Severity.TERM)
         while self._ports and now < give_up_at:

@@ -151,9 +151,10 @@ def test_a_supervisor_that_is_killed_finds_its_workers_again(node: Node, start: 
     assert is_there(pid)
     os.kill(other, signal.SIGKILL)
     node.assign(WORDS, 2, ports=PORTS)
-    start()
+    second = start()
     assert node.wait_for(WORDS, 2) == pid
     assert node.wait_for(WORDS, 2, OTHER) != other
+    assert "nimbus gets no heartbeats" not in second.output
     # Its node is that of its session, not of the one of the supervisor that was killed.
     assert node.state.supervisors() == (supervisor_id,)
 
@@ -267,6 +268,7 @@ def test_workers_are_ended_where_that_is_asked_for_and_started_again(
     node.assign(stubborn, 1, ports=[OTHER])
     pids = [node.wait_for(WORDS, 1), node.wait_for(stubborn, 1, OTHER)]
     assert daemon.stop() == 0, daemon.output
+    assert "workers that are to end: 2" in daemon.output
     assert not any(map(is_there, pids))
     assert node.records() == {}
 
