@@ -4,10 +4,14 @@ will read; and the names that files of logs get when they are put aside. Nothing
 
 from __future__ import annotations
 
+import ctypes
 import os
 from pathlib import Path
 
-__all__ = ["make_folder", "put_aside", "sync_folder", "write_atomically"]
+__all__ = ["make_folder", "put_aside", "sync_file_system", "sync_folder", "write_atomically"]
+
+#: For what Python's os does not have.
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def make_folder(path: Path) -> Path:
@@ -47,6 +51,17 @@ def sync_folder(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sync_file_system(path: Path) -> None:
+    """Have all that was written to the file system of a folder on the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if _LIBC.syncfs(fd) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(path))
     finally:
         os.close(fd)
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from storm_py.errors import BlobError
-from storm_py.files import make_folder, sync_folder
+from storm_py.files import make_folder, sync_file_system, sync_folder
 
 from .assignment import Code
 from .folders import LocalFolder
@@ -171,7 +171,7 @@ class Localizer:
             for name in (STORMCODE, STORMCONF):
                 key = f"{code.topology_id}-{name}"
                 self._download_blob(key, whole / name, self._blobs.checksum(key))
-            sync_folder(whole)
+            sync_file_system(whole)  # once, which is far less than once for each file
             with self._lock:  # which keeps `_take_away` from the folder above it
                 make_folder(target.parent)
                 whole.rename(target)
@@ -198,8 +198,6 @@ class Localizer:
                     )
                 digest.update(chunk)
                 file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
         if digest.hexdigest() != checksum:
             raise BlobError(
                 f"blob {key} is damaged or another one: sha256 of its {size} bytes is "

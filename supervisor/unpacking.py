@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from storm_py.errors import BlobError
-from storm_py.files import make_folder, sync_folder
+from storm_py.files import make_folder
 
 _CHUNK_BYTES: Final = 1 << 20
 #: The system that a zip file has to name for its modes to be those of files.
@@ -54,27 +54,23 @@ def unpack(
     """Unpack `archive` to the folder `target`, which must not be there; it is on the disk then.
 
     `name` is what errors call the archive; `may_go_on` is called now and then, and raises if this
-    is to end. What was unpacked before an error stays: unpack where it can be thrown away.
+    is to end. What was unpacked before an error stays: unpack where it can be thrown away. Nothing
+    is on the disk for certain when this returns.
     """
     target.mkdir(mode=0o700)
-    folders = {target}
     try:
         with zipfile.ZipFile(archive) as packed:
             infos = packed.infolist()
             _check(name, infos, limits)
             for info in infos:
                 path = target / info.filename
-                folder = path if info.is_dir() else path.parent
-                make_folder(folder)
-                folders.add(folder)
+                make_folder(path if info.is_dir() else path.parent)
                 if not info.is_dir():
                     _unpack_file(packed, info, path, may_go_on)
     except _BROKEN as error:
         raise BlobError(
             f"{name} is no zip file that can be unpacked: {error}; submit the topology again"
         ) from error
-    for folder in folders:
-        sync_folder(folder)
 
 
 def _unpack_file(
@@ -88,8 +84,6 @@ def _unpack_file(
         while chunk := source.read(_CHUNK_BYTES):
             file.write(chunk)
             may_go_on()
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _check(name: str, infos: list[zipfile.ZipInfo], limits: Limits) -> None:
