@@ -18,7 +18,8 @@ from storm_py.transport.zeromq import ChannelClient
 from storm_py.wire import control
 
 from .folder import RunFolder
-from .instance import Instance, InstanceSpec
+from .instance import Instance
+from .instance_spec import InstanceSpec
 from .logs import RecordQueue, set_up_logging
 
 _LOG = logging.getLogger("storm_py.instance")

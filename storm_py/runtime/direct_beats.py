@@ -18,13 +18,9 @@ from typing import Final
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.errors import StormPyError
 from storm_py.heartbeat import Heartbeat, dump_statistics
-from storm_py.rpc.client import Patience, ThriftClient
-from storm_py.rpc.definitions import ExecutorInfo, SupervisorWorkerHeartbeat
 
 _LOG = logging.getLogger("storm_py.worker")
 
-#: The next one comes soon.
-_PATIENCE: Final = Patience(attempts=1, connect_secs=3.0, answer_secs=10.0)
 _LOCKS: Final = Path("/proc/locks")
 
 
@@ -70,12 +66,18 @@ class DirectBeats:
                 self._silent = False
 
     def _send(self) -> None:
+        # Here, as it takes long to import and most workers never need it.
+        from storm_py.rpc.client import Patience, ThriftClient
+        from storm_py.rpc.definitions import ExecutorInfo, SupervisorWorkerHeartbeat
+
         beat, leader = self._beat(), self._state.leader_info()
         if beat is None:
             return
         if leader is None:
             raise StormPyError("no nimbus leads")
-        client = ThriftClient(leader.host, leader.port, _PATIENCE)
+        # The next one comes soon: nothing is gained by much patience with this one.
+        patience = Patience(attempts=1, connect_secs=3.0, answer_secs=10.0)
+        client = ThriftClient(leader.host, leader.port, patience)
         try:
             client.nimbus.sendSupervisorWorkerHeartbeat(
                 SupervisorWorkerHeartbeat(

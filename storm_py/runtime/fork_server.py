@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from storm_py.processes import describe_exit, die_with_parent
 
 from .become_instance import run_instance
-from .instance import InstanceSpec
+from .instance_spec import InstanceSpec
 from .process import (
     collect_rarely,
     leave_terminal_signals_to_parent,

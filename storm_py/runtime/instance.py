@@ -15,7 +15,6 @@ import os
 import random
 import time
 from collections import deque
-from dataclasses import dataclass
 
 import zmq
 
@@ -31,6 +30,7 @@ from storm_py.transport.zeromq import UPSTREAM_HWM, ChannelClient, Context, Inle
 from storm_py.wire import control
 
 from .folder import RunFolder
+from .instance_spec import InstanceSpec
 from .logs import LoggerLevels, RecordQueue
 from .page import PageWriter
 from .process import CALM_SECS, drain_pipe, run_times
@@ -44,22 +44,6 @@ _LOOK_SECS = 0.001
 _IDLE_SECS = 1.0
 #: Messages with results of acking that a spout takes between two bursts.
 _ACK_BURST = 64
-
-
-@dataclass(frozen=True, slots=True)
-class InstanceSpec:
-    """Which instance a forked process becomes."""
-
-    folder: str
-    worker: int
-    worker_incarnation: int
-    instance: int
-    incarnation: int
-    plan_version: int
-    #: Of the worker's slot.
-    port: int
-    #: The file of its log, which it rotates; None for its standard error.
-    log: str | None = None
 
 
 class Instance(Watch):

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -34,14 +34,12 @@ from storm_py.transport.zeromq import ChannelServer, Context
 from storm_py.wire import control
 
 from .folder import RunFolder
-from .instance import InstanceSpec
+from .instance_spec import InstanceSpec
 from .logs import last_words, set_up_logging
 from .page import Counters, Totals, read_page
 from .parents import ChannelParent, Parent
-from .process import (
-    drain_pipe,
-    leave_terminal_signals_to_parent,
-)
+from .process import drain_pipe, leave_terminal_signals_to_parent
+from .programs import spawn, start_fork_server
 from .slot import LOOPBACK, Slot, local_logs, local_port
 
 _LOG = logging.getLogger("storm_py.worker")
@@ -57,7 +55,15 @@ _LAST_REPORT_MS = 200
 class Worker:
     """The driver."""
 
-    def __init__(self, folder: RunFolder, slot: Slot, version: int, parent: Parent) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        slot: Slot,
+        version: int,
+        parent: Parent,
+        fork_server: subprocess.Popen[bytes] | None = None,
+    ) -> None:
+        """`fork_server` is one that this process has started already, None for a new one."""
         self._folder = folder
         self._slot = slot
         self._worker = worker = slot.worker
@@ -95,7 +101,7 @@ class Worker:
             os.set_blocking(fd, False)
         signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        self._fork_server = self._start_fork_server()
+        self._use_fork_server(fork_server or start_fork_server())
         for source in (self._channel.socket, parent.source, self._wakeup):
             self._poller.register(source, zmq.POLLIN)
 
@@ -127,21 +133,11 @@ class Worker:
 
     # ---- processes -----------------------------------------------------------------------------
 
-    def _start_fork_server(self) -> subprocess.Popen[bytes]:
-        server = self._spawn("fork_server", [], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def _use_fork_server(self, server: subprocess.Popen[bytes]) -> None:
         assert server.stdout is not None
         os.set_blocking(server.stdout.fileno(), False)
         self._poller.register(server.stdout.fileno(), zmq.POLLIN)
-        return server
-
-    def _spawn(
-        self, module: str, args: Iterable[object], stdin: int, stdout: int | None
-    ) -> subprocess.Popen[bytes]:
-        """Start a framework process; its standard error joins this worker's log."""
-        command = [sys.executable, "-P", "-m", f"storm_py.runtime.{module}"]
-        return subprocess.Popen(
-            [*command, *(str(arg) for arg in args), str(os.getpid())], stdin=stdin, stdout=stdout
-        )
+        self._fork_server = server
 
     def _stop_fork_server(self) -> None:
         server = self._fork_server
@@ -165,7 +161,7 @@ class Worker:
             self._poller.unregister(server.stdout.fileno())
             server.stdout.close()
             reason = f"fork server {server.pid} {describe_exit(server.returncode)}"
-            self._fork_server = self._start_fork_server()
+            self._use_fork_server(start_fork_server())
             for executor, incarnation in list(self._instances.items()):
                 self._died(executor, incarnation, reason, now)
 
@@ -212,7 +208,7 @@ class Worker:
                     self._manager_incarnation = incarnation
                     self._untold.pop("sm", None)  # it was for the predecessor
                     self._living["sm"] = f"sm.{incarnation}"
-                    self._manager = self._spawn(
+                    self._manager = spawn(
                         "stream_manager",
                         [
                             self._folder.path,

@@ -19,7 +19,8 @@ from storm_py.components import pack
 from storm_py.config import defaults
 from storm_py.core.plan import make_plan
 from storm_py.runtime.folder import RunFolder, UserCode
-from storm_py.runtime.instance import Instance, InstanceSpec
+from storm_py.runtime.instance import Instance
+from storm_py.runtime.instance_spec import InstanceSpec
 from storm_py.runtime.logs import RecordQueue
 from storm_py.transport.zeromq import ChannelClient, ChannelServer, Context
 from storm_py.wire import control
