@@ -71,7 +71,8 @@ class ClusterRun:
                 self._selector.close()
                 left = end_workers(self._plan.supervisor_dirs)
                 if left:
-                    self._log.say(f"killed {left} workers that no supervisor could end")
+                    workers = "1 worker" if left == 1 else f"{left} workers"
+                    self._log.say(f"killed {workers} that no supervisor could end")
         failure = self._keeper.failure
         if failure is not None:
             raise ClusterFailed(

@@ -1,6 +1,7 @@
 """`storm-py cluster` as a process: its start, its end, and what it does about deaths.
 
-ZooKeeper is the real one; nimbus and supervisors are those of tests/fake_daemons.py.
+ZooKeeper is the real one; nimbus and supervisors are those of tests/fake_daemons.py. With all that
+is real: tests/integration/test_cluster_of_one_machine.py.
 """
 
 from __future__ import annotations
@@ -8,10 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -20,8 +18,7 @@ import pytest
 from storm_py.one_machine.plan import HOST
 from tests import fake_daemons
 from tests.helpers import wait_until
-
-GENEROUS_SECS = 60.0
+from tests.integration.clusters import GENEROUS_SECS, Cluster, free_ports, settings
 
 #: `storm-py` with other daemons.
 PROGRAM = f"""\
@@ -33,78 +30,13 @@ run.ClusterRun = functools.partial(run.ClusterRun, command=command)
 main()
 """
 
-
-class Cluster:
-    """`storm-py cluster`, running."""
-
-    def __init__(self, folder: Path, arguments: list[str]) -> None:
-        self._output = folder / "output"
-        with open(self._output, "wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, "cluster", *arguments],
-                stdout=output,
-                stderr=output,
-                env={**os.environ, fake_daemons.FOLDER_VARIABLE: str(folder.parent)},
-                start_new_session=True,
-            )
-        self.daemons: dict[str, psutil.Process] = {}
-
-    @property
-    def output(self) -> str:
-        return self._output.read_text("utf-8")
-
-    def said(self, who: str) -> list[str]:
-        """What one of them, or the cluster itself, has said."""
-        lines = [line.split(" | ", 1) for line in self.output.splitlines() if " | " in line]
-        return [text for name, text in lines if name.strip() == who]
-
-    def wait_said(self, text: str, times: int = 1) -> None:
-        wait_until(
-            lambda: self.output.count(text) >= times or self.process.poll() is not None,
-            GENEROUS_SECS,
-        )
-        assert self.output.count(text) >= times, self.output
-
-    def wait_up(self) -> None:
-        """Return once it says that it is up."""
-        self.wait_said("Ctrl-C stops everything")
-        self.daemons = self.running()
-
-    def running(self) -> dict[str, psutil.Process]:
-        """Its daemons, by name."""
-        found = {}
-        for process in psutil.Process(self.process.pid).children():
-            arguments = process.cmdline()
-            if "supervisor" in arguments:
-                places = [each for each in arguments if each.startswith("storm.local.dir=")]
-                found[places[-1].rpartition("/")[2].strip('"')] = process
-            elif "nimbus" in arguments:
-                found["nimbus"] = process
-            elif "dev-zookeeper" in arguments:
-                found["zookeeper"] = process
-        return found
-
-    def wait(self) -> int:
-        """Its exit code; all of its daemons are gone then."""
-        code = self.process.wait(GENEROUS_SECS)
-        psutil.wait_procs(self.daemons.values(), GENEROUS_SECS)
-        assert not [name for name, process in self.daemons.items() if process.is_running()]
-        return code
-
-
 Launch = Callable[..., Cluster]
 
 
 @pytest.fixture
 def ports() -> Iterator[list[int]]:
-    """Two ports that nobody listens on, and nobody else is given."""
-    with ExitStack() as stack:
-        found = []
-        for _ in range(2):
-            reserved = stack.enter_context(socket.socket())
-            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            reserved.bind((HOST, 0))
-            found.append(reserved.getsockname()[1])
+    """That of ZooKeeper, and that of nimbus."""
+    with free_ports(2) as found:
         yield found
 
 
@@ -112,17 +44,13 @@ def ports() -> Iterator[list[int]]:
 def launch(tmp_path: Path, ports: list[int]) -> Iterator[Launch]:
     """Start the command in a storm.local.dir of this test."""
     clusters: list[Cluster] = []
+    environ = {fake_daemons.FOLDER_VARIABLE: str(tmp_path)}
 
     def launched(*arguments: str) -> Cluster:
         folder = tmp_path / f"run{len(clusters)}"
         folder.mkdir()
-        settings = (
-            f"storm.local.dir={tmp_path / 'local'}",
-            f"storm.zookeeper.port={ports[0]}",
-            f"nimbus.thrift.port={ports[1]}",
-        )
-        flags = [text for setting in settings for text in ("-c", setting)]
-        clusters.append(Cluster(folder, [*flags, *arguments]))
+        flags = [*settings(tmp_path / "local", ports), *arguments]
+        clusters.append(Cluster(folder, ["-c", PROGRAM], flags, **environ))
         return clusters[-1]
 
     yield launched
