@@ -21,7 +21,7 @@ from storm_py.supervisor.slot_actions import Severity
 from .checks import locked_by_others
 from .plan import ClusterPlan
 
-__all__ = ["end_workers", "remove_data"]
+__all__ = ["end_workers", "end_workers_of_others", "remove_data"]
 
 _SUPERVISOR: Final = re.compile(r"supervisor-[1-9][0-9]*")
 #: What ZooKeeper stores is in this folder of its own; beside it are settings, log and lock.
@@ -29,13 +29,14 @@ _ZOOKEEPER_DATA: Final = "version-2"
 
 
 def end_workers(folders: Iterable[Path]) -> int:
-    """Kill all workers that supervisors of these local folders have left; how many there were."""
+    """Kill all workers that supervisors of these local folders have left; how many ran."""
     ended = 0
     for path in folders:
         launcher = Launcher(LocalFolder(path))
         try:
-            left = {recovered.record.worker_id for recovered in launcher.recover()}
-            ended += len(left)
+            found = launcher.recover()
+            ended += sum(recovered.alive for recovered in found)
+            left = {recovered.record.worker_id for recovered in found}
             while left:
                 # Again and again: what was about to fork when it was looked at is found then.
                 for worker_id in left:
@@ -48,15 +49,24 @@ def end_workers(folders: Iterable[Path]) -> int:
     return ended
 
 
+def end_workers_of_others(plan: ClusterPlan) -> int:
+    """End workers of supervisors that this cluster does not have, as if their machine was gone.
+
+    They were left by a larger cluster that was killed, and nobody would ever end them. How many
+    ran.
+    """
+    others = set(_supervisor_dirs(plan.local_dir)) - set(plan.supervisor_dirs)
+    return end_workers(path for path in others if not locked_by_others(_lock(path)))
+
+
 def remove_data(plan: ClusterPlan) -> None:
     """Begin anew: end what runs of an earlier cluster, and remove what it knew.
 
     ClusterFailed if a daemon uses any of it, or something cannot be removed.
     """
     supervisors = list(_supervisor_dirs(plan.local_dir))
-    states = [LocalFolder(path).local_state for path in supervisors]
-    locks = [state.with_name(f"{state.name}.lock") for state in states]
-    for lock in [plan.zookeeper_data / "lock", plan.local_dir / "nimbus" / "lock", *locks]:
+    locks = [plan.zookeeper_data / "lock", plan.local_dir / "nimbus" / "lock"]
+    for lock in [*locks, *map(_lock, supervisors)]:
         if locked_by_others(lock):
             raise ClusterFailed(
                 f"--fresh cannot remove {lock.parent}: a daemon that does not belong to a cluster "
@@ -75,6 +85,11 @@ def remove_data(plan: ClusterPlan) -> None:
             raise ClusterFailed(
                 f"--fresh cannot remove {error.filename}: {error.strerror}; remove it by hand"
             ) from error
+
+
+def _lock(supervisor_dir: Path) -> Path:
+    state = LocalFolder(supervisor_dir).local_state
+    return state.with_name(f"{state.name}.lock")
 
 
 def _supervisor_dirs(local_dir: Path) -> Iterator[Path]:

@@ -5,8 +5,8 @@ ends, and what the probe finds in ZooKeeper. Each is an event for `storm_py.one_
 which decides; this carries it out. A signal handler does nothing: the number is read from a pipe.
 
 When it returns nothing of the cluster runs: also workers of a supervisor that was killed, or that
-had died for good, are ended then. Only if this process itself is killed do workers stay, and the
-next cluster takes them over.
+had died for good, are ended then. Only if this process itself is killed do workers stay; the next
+cluster takes over those of the supervisors that it has, and ends the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from . import children, probe
 from .checks import check_ports, locked
 from .children import COMMAND, Children
 from .keeper import Action, Keeper, Kill, Phase, Say, Start, Terminate
-from .leftovers import end_workers, remove_data
+from .leftovers import end_workers, end_workers_of_others, remove_data
 from .output import MergedLog
 from .plan import ClusterPlan
 from .probe import Probe
@@ -64,15 +64,14 @@ class ClusterRun:
             check_ports(self._plan.ports)
             if fresh:
                 remove_data(self._plan)
+            self._say_killed(end_workers_of_others(self._plan), "whose supervisor is not started")
             try:
                 self._run()
             finally:
                 self._children.close()
                 self._selector.close()
                 left = end_workers(self._plan.supervisor_dirs)
-                if left:
-                    workers = "1 worker" if left == 1 else f"{left} workers"
-                    self._log.say(f"killed {workers} that no supervisor could end")
+                self._say_killed(left, "that no supervisor could end")
         failure = self._keeper.failure
         if failure is not None:
             raise ClusterFailed(
@@ -141,6 +140,11 @@ class ClusterRun:
                     self._children.signal(name, signal.SIGTERM)
                 case Kill(name):
                     self._children.signal(name, signal.SIGKILL)
+
+    def _say_killed(self, count: int, which: str) -> None:
+        if count:
+            workers = "1 worker" if count == 1 else f"{count} workers"
+            self._log.say(f"killed {workers} {which}")
 
     def _say_up(self, storms: tuple[str, ...], secs: float) -> None:
         plan = self._plan

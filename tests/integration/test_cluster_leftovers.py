@@ -12,7 +12,7 @@ import pytest
 
 from storm_py.config import Config, configuration
 from storm_py.errors import ClusterFailed
-from storm_py.one_machine.leftovers import end_workers, remove_data
+from storm_py.one_machine.leftovers import end_workers, end_workers_of_others, remove_data
 from storm_py.one_machine.plan import ClusterPlan, plan
 from storm_py.supervisor.folders import LocalFolder
 from storm_py.supervisor.launcher import Launcher
@@ -64,6 +64,22 @@ def test_workers_of_all_folders_are_ended(tmp_path: Path, leave: Leave) -> None:
 def test_nothing_is_made_where_nothing_is_left(tmp_path: Path) -> None:
     assert end_workers([tmp_path / "supervisor-1"]) == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_workers_of_supervisors_that_are_not_started_are_ended(
+    tmp_path: Path, leave: Leave
+) -> None:
+    """But not if somebody runs one of these by hand."""
+    workers = {number: leave(tmp_path / f"supervisor-{number}") for number in (1, 2, 3)}
+    with open(written(tmp_path / "supervisor-3/supervisor/localstate.json.lock")) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert end_workers_of_others(planned(tmp_path)) == 1
+    assert gone(workers[2])
+    assert [number for number, worker in workers.items() if worker.is_running()] == [1, 3]
+    assert end_workers_of_others(planned(tmp_path)) == 1
+    assert end_workers(planned(tmp_path).supervisor_dirs) == 1
+    assert gone(workers[1])
+    assert gone(workers[3])
 
 
 def test_what_is_removed_and_what_stays(tmp_path: Path, leave: Leave) -> None:
