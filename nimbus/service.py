@@ -63,7 +63,10 @@ class NimbusService:
         self._latch: LeaderLatch | None = None
         self._cancels: list[Cancel] = []
         self._stopping = False
+        #: When to take over, and when to take part again; None if it is not to be done.
         self._elected_at: float | None = None
+        self._rejoin_at: float | None = None
+        self._missing: list[str] = []
         self._housekeeping_due = 0.0
         self._expiry_due = 0.0
 
@@ -158,8 +161,16 @@ class NimbusService:
         self._cancels.append(self._data.state.watch_supervisors(self.request_round))
         self._cancels.append(self._data.state.watch_storms(lambda: self._post(self._keep)))
         self._remove_predecessor()
-        self._latch = self._data.state.leader_latch(self._data.me.nimbus_id, self._election)
         self._post(self._register)
+        self._stand()
+
+    def _stand(self) -> None:
+        """Stand for election."""
+        self._rejoin_at = self._data.clock() + _AGAIN_SECS
+        if self._latch is not None:  # it could not withdraw to the end
+            self._latch.withdraw()
+        self._rejoin_at = None
+        self._latch = self._data.state.leader_latch(self._data.me.nimbus_id, self._election)
         self._latch.start()
 
     def _leave(self) -> None:
@@ -191,17 +202,17 @@ class NimbusService:
             return
 
     def _next_timeout(self) -> float:
-        due = [self._housekeeping_due, self._expiry_due]
-        if self._elected_at is not None:
-            due.append(self._elected_at)
-        elif self._term is not None and self._policy.leads:
+        due = [self._housekeeping_due, self._expiry_due, self._elected_at, self._rejoin_at]
+        if self._elected_at is None and self._term is not None and self._policy.leads:
             due.append(self._term.next_timeout())
-        return min(due)
+        return min(at for at in due if at is not None)
 
     def _work(self) -> None:
         """Do what is due."""
         now = self._data.clock()
         try:
+            if self._rejoin_at is not None and now >= self._rejoin_at:
+                self._stand()
             if self._elected_at is not None and now >= self._elected_at:
                 self._take_over(now)
             elif self._elected_at is None and self._term is not None and self._policy.leads:
@@ -273,14 +284,16 @@ class NimbusService:
         if not self._policy.leads:
             return
         replicate(self._data)
-        missing = missing_blobs(self._data)
+        missing, before = missing_blobs(self._data), self._missing
+        self._missing = missing
         if missing:
-            _LOG.error(
-                "nimbus at %s cannot lead: the blobs of %s are not in %s, and no other nimbus has "
-                "them; bring that folder back, or remove the topology's node below /storms in "
-                "ZooKeeper",
-                *(self._data.me.nimbus_id, ", ".join(missing), self._data.blobs.folder),
-            )
+            if missing != before:
+                _LOG.error(
+                    "nimbus at %s cannot lead: the blobs of %s are not in %s, and no other nimbus "
+                    "has them; bring that folder back, or remove the topology's node below /storms "
+                    "in ZooKeeper",
+                    *(self._data.me.nimbus_id, ", ".join(missing), self._data.blobs.folder),
+                )
             self._stand_back()
             return
         self._begin_term(now)
@@ -299,12 +312,11 @@ class NimbusService:
         return self._policy.statistics().terms
 
     def _stand_back(self) -> None:
-        """Let another one be elected, and take part again."""
+        """Let another one be elected, and take part again later."""
         assert self._latch is not None
+        self._rejoin_at = self._data.clock() + _AGAIN_SECS
         self._latch.withdraw()
-        self._latch = self._data.state.leader_latch(self._data.me.nimbus_id, self._election)
-        self._latch.start()
-        self._elected_at = self._data.clock() + _AGAIN_SECS
+        self._latch = None
 
     def _remove_predecessor(self) -> None:
         """Take out of the election who had this address and port before."""

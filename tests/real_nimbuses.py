@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -16,7 +17,6 @@ from storm_py.cluster.base import StateStorage
 from storm_py.cluster.memory import MemoryCluster, MemoryStorage
 from storm_py.cluster.records import NimbusSummary, SupervisorInfo
 from storm_py.cluster.storm_cluster_state import ClusterState
-from storm_py.cluster.zookeeper import ZooKeeperStorage
 from storm_py.components import pack
 from storm_py.config import configuration
 from storm_py.nimbus.data import NimbusData
@@ -31,7 +31,7 @@ from storm_py.rpc.server import ThriftServer
 from storm_py.testing import FakeClock
 from storm_py.thrift_topology import to_thrift
 from tests.helpers import wait_until
-from tests.zookeepers import HOST, settings
+from tests.zookeepers import HOST
 
 T = TypeVar("T")
 
@@ -223,35 +223,36 @@ def free_port() -> tuple[socket.socket, int]:
 
 
 class RunningNimbus:
-    """A whole nimbus in this process, over ZooKeeper at a port; stop it."""
+    """A whole nimbus in this process, on a storage that is not started yet; stop it."""
 
     def __init__(
-        self, folder: Path, zookeeper_port: int, root: str, conf: Mapping[str, object] | None = None
+        self, folder: Path, storage: StateStorage, conf: Mapping[str, object] | None = None
     ) -> None:
-        import time
-
         self._reserved, port = free_port()
-        self.storage: StateStorage = ZooKeeperStorage(settings(zookeeper_port, root))
-        self.state = ClusterState(self.storage)
+        self.storage = storage
+        self.state = ClusterState(storage)
         me = NimbusSummary(HOST, port, int(time.time()), "0.1.0")
         whole = configuration(None, {"nimbus.monitor.freq.secs": 1, **(conf or {})})
         self.data = NimbusData.make(whole, me, self.state, folder, time.monotonic, time.time)
-        self.service = NimbusService(self.data, self.storage)
+        self.service = NimbusService(self.data, storage)
         handler = NimbusHandler(self.data, self.service, self.service.complaint)
         self._server = ThriftServer(handler, HOST, port, name="nimbus")
         self._thread = threading.Thread(target=self.service.run, name="nimbus", daemon=True)
+        self._client = ThriftClient(HOST, port)
+        self.nimbus = self._client.nimbus
+
+    def start(self) -> RunningNimbus:
         self._server.start()
         self.storage.start()
         self._thread.start()
-        self._client = ThriftClient(HOST, port)
-        self.nimbus = self._client.nimbus
+        return self
 
     @property
     def id(self) -> str:
         return self.data.me.nimbus_id
 
-    def wait_leads(self) -> None:
-        wait_until(lambda: self.service.leads, GENEROUS_SECS, f"{self.id} leads")
+    def wait_leads(self, leads: bool = True) -> None:
+        wait_until(lambda: self.service.leads is leads, GENEROUS_SECS, f"{self.id} leads: {leads}")
 
     def stop(self) -> None:
         self._client.close()

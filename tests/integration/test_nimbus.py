@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from storm_py.cluster.records import TopologyStatus
+from storm_py.cluster.zookeeper import ZooKeeperStorage
 from storm_py.dev_zookeeper import DevZooKeeper
 from storm_py.errors import (
     RemoteError,
@@ -17,6 +18,7 @@ from storm_py.errors import (
 from storm_py.rpc import definitions
 from tests.helpers import wait_until
 from tests.real_nimbuses import GENEROUS_SECS, RunningNimbus, make_archive, submit, supervisor
+from tests.zookeepers import settings
 
 Start = Callable[..., RunningNimbus]
 
@@ -33,9 +35,9 @@ def start(zookeeper: DevZooKeeper, tmp_path: Path, root: str) -> Iterator[Start]
 
     def start(**conf: object) -> RunningNimbus:
         folder = tmp_path / f"nimbus-{len(running)}"
-        found = RunningNimbus(folder, zookeeper.port, root, conf)
+        found = RunningNimbus(folder, ZooKeeperStorage(settings(zookeeper.port, root)), conf)
         running.append(found)
-        return found
+        return found.start()
 
     yield start
     for one in running:

@@ -14,6 +14,8 @@ from storm_py.cluster.encoding import FORMAT, Record
 from storm_py.cluster.records import (
     Assignment,
     ErrorInfo,
+    LogConfig,
+    LogLevel,
     NimbusSummary,
     StormBase,
     SupervisorInfo,
@@ -52,6 +54,8 @@ RECORDS = [
     ),
     error_info(),
     nimbus_summary(),
+    LogConfig(),
+    LogConfig({"": LogLevel("DEBUG", 30, 1_700_000_030, "INFO"), "kazoo": LogLevel("WARN")}),
 ]
 
 

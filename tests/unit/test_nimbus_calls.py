@@ -414,7 +414,7 @@ class TestReports:
             bench.nimbus.getSupervisorPageInfo("s1", None, False),
             bench.nimbus.getSupervisorPageInfo(None, "host-s1", False),
         ):
-            [found] = page.supervisor_summaries or ()
+            [found] = list(page.supervisor_summaries or ())
             assert (found.supervisor_id, found.num_used_workers) == ("s1", 2)
             assert [one.topology_id for one in page.worker_summaries or ()] == [running, running]
         empty = bench.nimbus.getSupervisorPageInfo("s2", None, False)
