@@ -1,12 +1,14 @@
 """The kill oracle: a topology whose last bolt puts every word on disk before it acks it.
 
-Two tasks of a FileSpout, two split bolts, two sinks. So one can kill what one likes and then count:
-`lost` is what the text holds and the rows do not, `duplicates` are rows beyond the first of each.
-The rows also say when and by whose hands, for `recovery.py`, which runs this program as::
+Two tasks of a FileSpout, split bolts, and sinks, two tasks of each unless there shall be more. So
+one can kill what one likes and then count: `lost` is what the text holds and the rows do not,
+`duplicates` are rows beyond the first of each. The rows also say when and by whose hands, for
+`recovery.py`, which runs this program as::
 
     storm-py local benchmarks/oracle.py --workers 2 -- FOLDER --rate 400
 
-FOLDER holds everything, the text (`write_text`) included.
+and for `cluster_recovery.py`, which submits it. FOLDER holds everything, the text (`write_text`)
+included.
 """
 
 import argparse
@@ -196,20 +198,29 @@ def judge(folder: Path) -> Verdict:
     )
 
 
-def build(folder: Path, rate: float) -> TopologyBuilder:
-    """The topology; `rate` is the lines per second of each spout task."""
+def build(
+    folder: Path, rate: float, tasks: int = TASKS, executors: int | None = None
+) -> TopologyBuilder:
+    """The topology; `rate` is the lines per second of each spout task, of which there are two.
+
+    `tasks` is how many each bolt has, and `executors` in how many executors, by default in as many.
+    """
+    executors = tasks if executors is None else executors
     builder = TopologyBuilder()
     builder.set_spout("source", TimedSpout(folder, rate), TASKS)
-    builder.set_bolt("split", SplitBolt(folder), TASKS).shuffle_grouping("source")
-    sink = builder.set_bolt("sink", DurableSink(folder), TASKS)
+    split = builder.set_bolt("split", SplitBolt(folder), executors).set_num_tasks(tasks)
+    split.shuffle_grouping("source")
+    sink = builder.set_bolt("sink", DurableSink(folder), executors).set_num_tasks(tasks)
     sink.fields_grouping("split", ["line_number"])
     return builder
 
 
 def topology(args: list[str]) -> TopologyBuilder:
-    """Build it for `storm-py local`."""
+    """Build it for `storm-py local` and `storm-py submit`."""
     parser = argparse.ArgumentParser(prog="oracle")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rate", type=float, default=400.0, help="lines/s of each spout")
+    parser.add_argument("--tasks", type=int, default=TASKS, help="of each bolt")
+    parser.add_argument("--executors", type=int, help="of each bolt, by default one for each task")
     options = parser.parse_args(args)
-    return build(options.folder, options.rate)
+    return build(options.folder, options.rate, options.tasks, options.executors)
