@@ -38,24 +38,27 @@ class WordCount:
 
 def storm_py(count: WordCount, *options: str, idle: bool = False) -> list[str]:
     """The command that runs storm-py's word count; `options` go to `storm-py local`."""
+    program, conf, tail = submission(count)
+    command = [sys.executable, "-m", "storm_py", "local", program, *conf, *options, "--", *tail]
+    return [*command, "--idle"] if idle else command
+
+
+def submission(count: WordCount) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """TOPOLOGY, the options that `local` and `submit` share, and ARGS."""
     conf = [f"storm_py.batch.rows={count.rows}"]
     if count.acks:
         conf.append(f"topology.max.spout.pending={count.pending}")
     else:
         conf.append("topology.acker.executors=0")
-    program = f"benchmarks.sentences{'_batch' if count.batched else ''}"
-    command = [sys.executable, "-m", "storm_py", "local", program]
-    command += ["--workers", str(count.workers), *options]
-    command += [part for pair in (*conf, *count.conf) for part in ("-c", pair)]
-    command += ["--", str(count.sentences)]
-    command += ["--splits", str(count.splits), "--counts", str(count.counts)]
+    options = ["--workers", str(count.workers)]
+    options += [part for pair in (*conf, *count.conf) for part in ("-c", pair)]
+    tail = [str(count.sentences), "--splits", str(count.splits), "--counts", str(count.counts)]
     if count.acks:
-        command.append("--acked")
+        tail.append("--acked")
     if count.rate:
-        command += ["--rate", f"{count.rate:g}"]
-    if idle:
-        command.append("--idle")
-    return command
+        tail += ["--rate", f"{count.rate:g}"]
+    program = f"benchmarks.sentences{'_batch' if count.batched else ''}"
+    return program, tuple(options), tuple(tail)
 
 
 def yardstick(template: str, count: WordCount) -> list[str]:

@@ -1,9 +1,9 @@
 """A cluster of real daemons on this machine, by the command line: started, killed, started again.
 
-ZooKeeper, nimbus and supervisors are processes of `storm-py`, each supervisor with a storm.local.dir
-of its own as if it were a machine, and so is every command. Nothing here looks into them: what is
-known of them is what they log, and the records that supervisors keep of their workers. Who uses it
-ends it (`Cluster.close`), whatever has become of the daemons; workers are ended with them, which no
+ZooKeeper, nimbus and supervisors are processes of `storm-py`, each supervisor with a folder of its
+own as if it were a machine, and so is every command. Nothing here looks into them: what is known of
+them is what they log, and the records that supervisors keep of their workers. Who uses it ends it
+(`Cluster.close`), whatever has become of the daemons; workers are ended with them, which no
 supervisor would do.
 
 What flows through it is `benchmarks.flowing`.
@@ -216,8 +216,10 @@ class Cluster:
         """Wait until nimbus leads and knows so many supervisors."""
         self.nimbus.wait_said(" leads")
         wait_for(
-            lambda: len(set(re.findall(r"supervisor (\S+) on \S+ offers", self.nimbus.said)))
-            >= supervisors,
+            lambda: (
+                len(set(re.findall(r"supervisor (\S+) on \S+ offers", self.nimbus.said)))
+                >= supervisors
+            ),
             f"nimbus knows {supervisors} supervisors",
         )
 

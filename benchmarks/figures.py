@@ -6,6 +6,7 @@ of the same round, and what is quoted is the median of these ratios - not the ra
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +39,23 @@ def rounded(figure: float) -> float:
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, float]:
     """The spread of ours divided by theirs, round by round."""
     return spread([a / b for a, b in zip(ours, theirs, strict=True)])
+
+
+def confidence(figures: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """Where the median of what the figures are drawn from lies, with at least this confidence.
+
+    Two of the figures themselves, by the ranks between which a median lies so often whatever the
+    distribution; the outermost if there are too few figures for that level.
+    """
+    ordered, n = sorted(figures), len(figures)
+    outside, rank = 0.0, 0
+    while rank < n // 2:
+        outside += math.comb(n, rank) / 2**n
+        if 2 * outside > 1 - level:
+            break
+        rank += 1
+    rank = max(rank, 1)
+    return ordered[rank - 1], ordered[n - rank]
 
 
 def histogram(secs: Iterable[float]) -> dict[int, int]:

@@ -111,7 +111,14 @@ class OracleRun:
         project.mkdir()
         (project / "pyproject.toml").touch()
         program = Path(shutil.copy(oracle.__file__, project))
-        arguments = ("--rate", str(self._rate), "--tasks", str(TASKS), "--executors", str(executors))
+        arguments = (
+            "--rate",
+            str(self._rate),
+            "--tasks",
+            str(TASKS),
+            "--executors",
+            str(executors),
+        )
         said = self.cluster.run(
             *("submit", str(program), NAME, "--workers", str(workers)),
             *("-c", "topology.max.spout.pending=1000"),
@@ -168,7 +175,9 @@ def emitted_lines(folder: Path) -> set[int]:
         number = int(line)
         last[number % SOURCES] = max(number, last.get(number % SOURCES, 0))
     return {
-        number for share, end in last.items() for number in range(share or SOURCES, end + 1, SOURCES)
+        number
+        for share, end in last.items()
+        for number in range(share or SOURCES, end + 1, SOURCES)
     }
 
 

@@ -24,8 +24,9 @@ class TestCommands:
         count = WordCount(1000, True, 2, 500.0, 100, 50, ("storm_py.batch.delay.ms=5",))
         assert storm_py(count, "--json", "x") == [
             *LOCAL,
-            *("--workers", "2", "--json", "x", "-c", "storm_py.batch.rows=100"),
+            *("--workers", "2", "-c", "storm_py.batch.rows=100"),
             *("-c", "topology.max.spout.pending=50", "-c", "storm_py.batch.delay.ms=5"),
+            *("--json", "x"),
             *("--", "1000", "--splits", "1", "--counts", "2", "--acked", "--rate", "500"),
         ]
 

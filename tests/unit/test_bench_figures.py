@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.figures import histogram, percentiles, ratios, rounded, spread, warm_rate
+from benchmarks.figures import (
+    confidence,
+    histogram,
+    percentiles,
+    ratios,
+    rounded,
+    spread,
+    warm_rate,
+)
 from benchmarks.processes import Life, Need, Sample, needs, role_of
 from benchmarks.text import WrongCounts, check_counts, expected_counts
 
@@ -131,3 +139,11 @@ class TestWarmRate:
     def test_a_mark_without_words_does_not_count(self) -> None:
         marks = [(0.0, 1), (10.0, 300), (12.0, 900), (99.0, 900)]
         assert warm_rate([marks], 900) == (300, 10.0, 12.0)
+
+
+@pytest.mark.parametrize(
+    ("count", "low", "high"),
+    [(1, 1, 1), (5, 1, 5), (6, 1, 6), (10, 2, 9), (30, 10, 21)],  # as in tables of ranks
+)
+def test_the_confidence_range_of_a_median(count: int, low: int, high: int) -> None:
+    assert confidence(list(range(count, 0, -1))) == (low, high)
