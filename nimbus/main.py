@@ -10,9 +10,11 @@ import fcntl
 import logging
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import Future, wait
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +37,8 @@ _LOG = logging.getLogger("storm_py.nimbus")
 
 _FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
 _LOCK: Final = "lock"
+#: How soon somebody who waits for ZooKeeper notices that he is told to end.
+_LOOK_SECS: Final = 0.1
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 #: What calls that run get to end when nimbus is told to.
 _STOP_SECS: Final = 5.0
@@ -47,7 +51,7 @@ def run(conf: Mapping[str, Any]) -> None:
     no ZooKeeper answers, the disk refuses. Logs to stderr unless logging has been set up.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=_FORMAT)
-    logging.getLogger("kazoo").setLevel(logging.WARNING)  # it tells of each attempt to connect
+    logging.getLogger("kazoo").setLevel(logging.ERROR)  # it tells of each attempt to connect
     storage = ZooKeeperStorage(ZooKeeperSettings.from_conf(conf))
     host, port = conf[Config.STORM_LOCAL_HOSTNAME], conf[Config.NIMBUS_THRIFT_PORT]
     me = NimbusSummary(host, port, int(time.time()), __version__)
@@ -56,18 +60,17 @@ def run(conf: Mapping[str, Any]) -> None:
     service = NimbusService(data, storage)
     handler = NimbusHandler(data, service, service.complaint)
     server = ThriftServer(handler, host, port, limits=Limits.of(conf), name="nimbus")
-    with _until_told(service.stop), _alone(folder):
+    with _until_told(service.stop), _alone(folder), ExitStack() as stack:
         data.inbox.clean()
         data.blobs.check()
+        stack.callback(data.downloads.close)
+        stack.callback(server.stop, _STOP_SECS)
         _listen(server)
         _LOG.info("nimbus listens at %s, and looks for ZooKeeper at %s", me.nimbus_id, _zk(conf))
-        try:
-            storage.start()
+        if _connected(storage, service):
+            stack.callback(storage.close)
+            stack.callback(server.stop, _STOP_SECS)  # calls that run have use for the connection
             service.run()
-        finally:
-            server.stop(_STOP_SECS)
-            storage.close()
-            data.downloads.close()
     _LOG.info("nimbus at %s has ended", me.nimbus_id)
 
 
@@ -92,6 +95,29 @@ def _alone(folder: Path) -> Iterator[None]:
                 "folder for this one"
             ) from None
         yield
+
+
+def _connected(storage: ZooKeeperStorage, service: NimbusService) -> bool:
+    """Wait for ZooKeeper; False if nimbus is told to end before. ConnectionLost if none answers.
+
+    An attempt cannot be interrupted: it is left to a thread that the process does not wait for.
+    """
+    outcome: Future[None] = Future()
+
+    def connect() -> None:
+        try:
+            storage.start()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised below
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(None)
+
+    threading.Thread(target=connect, name="zookeeper-connect", daemon=True).start()
+    while not service.stopping:
+        if wait([outcome], _LOOK_SECS).done:
+            outcome.result()
+            return True
+    return False
 
 
 def _zk(conf: Mapping[str, Any]) -> str:

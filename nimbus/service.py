@@ -77,6 +77,11 @@ class NimbusService:
         self._stopping = True
         self._post(lambda: None)
 
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to end."""
+        return self._stopping
+
     def lead(self, do: Callable[[Term], T]) -> T:
         """Have the loop do this as the leader, and give its result; NotALeader if it is none."""
         self.check_leads()
@@ -182,6 +187,8 @@ class NimbusService:
             message, awaited = self._messages.get()
             if awaited:
                 message()  # which says that nobody leads here any more
+        if self._storage.state != ConnectionState.CONNECTED:
+            return  # what is left goes with the session
         try:
             if led:
                 self._storage.delete(paths.LEADER_INFO)

@@ -7,7 +7,13 @@ import dataclasses
 import pytest
 
 from storm_py.cluster.base import ConnectionState, StateStorage
-from storm_py.cluster.records import StormBase, TopologyStatus, WorkerRegistration
+from storm_py.cluster.records import (
+    LogConfig,
+    LogLevel,
+    StormBase,
+    TopologyStatus,
+    WorkerRegistration,
+)
 from storm_py.cluster.storm_cluster_state import MAX_ERRORS, ClusterState
 from storm_py.errors import (
     ConnectionLost,
@@ -302,6 +308,16 @@ def test_registrations_end_with_their_topology(state: ClusterState, others: Clus
 
 
 # ---- nimbuses ------------------------------------------------------------------------------------
+
+
+def test_levels_of_loggers(state: ClusterState, others: ClusterState) -> None:
+    told = Told()
+    state.watch_topology_log_config(ID, told)
+    assert state.topology_log_config(ID) == LogConfig()
+    for level in (LogLevel("DEBUG", 30, 1_700_000_030, "INFO"), LogLevel("WARN")):
+        others.set_topology_log_config(ID, LogConfig({"kazoo": level}))
+        told.wait()
+        assert state.topology_log_config(ID) == LogConfig({"kazoo": level})
 
 
 def test_nimbuses_live_as_long_as_their_sessions(

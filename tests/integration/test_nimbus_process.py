@@ -179,3 +179,11 @@ def test_no_zookeeper(start: Start) -> None:
         f"refused: no ZooKeeper answers at {HOST}:{port} within 0.3 s: start it, or set "
         "storm.zookeeper.servers and storm.zookeeper.port\n"
     ) in found.log.read_text()
+
+
+def test_it_can_be_told_to_end_while_it_waits_for_zookeeper(start: Start) -> None:
+    reserved, port = free_port()
+    found = start(**{"storm.zookeeper.port": port, "storm.zookeeper.connection.timeout": 600_000})
+    found.wait_for("looks for ZooKeeper")
+    assert found.end(signal.SIGTERM) == 0
+    reserved.close()
