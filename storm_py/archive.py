@@ -31,8 +31,10 @@ __all__ = [
     "FileEntry",
     "Manifest",
     "OpenedArchive",
+    "Packed",
     "PackedFile",
     "open_archive",
+    "pack_archive",
     "size_words",
     "write_archive",
 ]
@@ -144,6 +146,17 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """What was written of an archive, wherever that is."""
+
+    sha256: str
+    #: Size of the archive.
+    size_bytes: int
+    #: Number of the project's files in it.
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
 class PackedFile:
     """One file in an archive."""
 
@@ -195,20 +208,31 @@ def write_archive(
         written = Path(name)
         try:
             with os.fdopen(handle, "w+b") as file:
-                _write_zip(file, files, manifest)
-                size = file.tell()
-                if size > max_bytes:
-                    raise PackingError(
-                        f"the archive of {manifest.root} has {size_words(size)}; the limit is "
-                        f"{size_words(max_bytes)} (storm_py.submit.max.bytes)"
-                    )
-                digest = _sha256(file)
+                packed = pack_archive(file, files, manifest, max_bytes)
             os.replace(written, target)
         finally:
             written.unlink(missing_ok=True)
     except OSError as error:
         raise PackingError(f"cannot write the archive {target}: {error.strerror}") from error
-    return Archive(target, digest, size, len(files))
+    return Archive(target, packed.sha256, packed.size_bytes, packed.files)
+
+
+def pack_archive(
+    file: BinaryIO, files: Sequence[FileEntry], manifest: Manifest, max_bytes: int
+) -> Packed:
+    """Write the archive of these files to an empty file, which can be read as well.
+
+    Raises PackingError for a file that cannot be read, and for size; OSError if that one cannot be
+    written.
+    """
+    _write_zip(file, files, manifest)
+    size = file.tell()
+    if size > max_bytes:
+        raise PackingError(
+            f"the archive of {manifest.root} has {size_words(size)}; the limit is "
+            f"{size_words(max_bytes)} (storm_py.submit.max.bytes)"
+        )
+    return Packed(_sha256(file), size, len(files))
 
 
 def _write_zip(file: BinaryIO, files: Sequence[FileEntry], manifest: Manifest) -> None:

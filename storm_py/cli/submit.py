@@ -1,9 +1,8 @@
 """`storm-py submit`: check a topology, pack its project, and send both to the cluster.
 
-Everything that can be checked is checked before anything is sent. The archive is a temporary file,
-gone before the upload begins: what is sent is read from a file that has no name any more, so that
-nothing is left here by whatever ends the command then. What nimbus has of an upload that does not
-become a topology expires there.
+Everything that can be checked is checked before anything is sent. The archive is a temporary file
+without a name: whatever ends the command, nothing of it is left. What nimbus has of an upload that
+does not become a topology expires there.
 
 What is sent is made in `storm_py.submit`; `storm_py.client` finds whom to send it to.
 """
@@ -14,10 +13,9 @@ import json
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import click
 
@@ -31,7 +29,7 @@ from .exits import ClusterRefused, Interrupted, Refused
 from .settings import Settings, config_option, settings_option, storm_yaml
 
 if TYPE_CHECKING:  # slow to import, and `storm-py --help` needs none of it
-    from storm_py.archive import Archive
+    from storm_py.archive import Packed
     from storm_py.client import NimbusClient
     from storm_py.loader import LoadedTopology
     from storm_py.rpc.definitions import StormTopology as ThriftTopology
@@ -95,10 +93,12 @@ def submit(
         conf[Config.TOPOLOGY_NAME] = name
         prepared = _prepared(loaded, conf, include)
         request = _request(client, name, prepared, conf, inactive)
-        with _archive(prepared) as (archive, file):
-            note(f"packed {_packed_words(prepared, archive)}")
+        with _temporary_file() as file:
+            packed = prepared.pack(file)
+            note(f"packed {_packed_words(prepared, packed)}")
+            file.seek(0)
             with refusals(client):
-                location = _upload(client.nimbus, file, archive.size_bytes, cluster)
+                location = _upload(client.nimbus, file, packed.size_bytes, cluster)
                 request.submit(client.nimbus, location)
         note(f"{name} is submitted{' and inactive' if inactive else ''}")
         _print_id(client.nimbus, name)
@@ -197,21 +197,28 @@ def _request(
 
 
 @contextmanager
-def _archive(prepared: Prepared) -> Iterator[tuple[Archive, BinaryIO]]:
-    """The archive, written, and the file that holds it, which has no name any more."""
-    with ExitStack() as stack:
-        with tempfile.TemporaryDirectory(prefix="storm-py-submit-") as folder:
-            archive = prepared.write(Path(folder) / "archive.zip")
-            file = stack.enter_context(archive.path.open("rb"))
-        yield archive, file
+def _temporary_file() -> Iterator[BinaryIO]:
+    """A file without a name."""
+    try:
+        file = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise Refused(
+            f"no temporary file can be made for the archive: {error.strerror}; TMPDIR names the "
+            "folder for them"
+        ) from error
+    try:
+        yield file
+    finally:
+        with suppress(OSError):  # what a full disk did not take is no matter any more
+            file.close()
 
 
-def _packed_words(prepared: Prepared, archive: Archive) -> str:
+def _packed_words(prepared: Prepared, packed: Packed) -> str:
     from storm_py.archive import size_words
 
-    files = "1 file" if archive.files == 1 else f"{archive.files} files"
+    files = "1 file" if packed.files == 1 else f"{packed.files} files"
     of = "" if prepared.project.root is None else f" of {prepared.project.root}"
-    return f"{files}{of}: {size_words(archive.size_bytes)}"
+    return f"{files}{of}: {size_words(packed.size_bytes)}"
 
 
 # ---- sending -----------------------------------------------------------------------------------

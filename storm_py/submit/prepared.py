@@ -1,7 +1,7 @@
 """A topology made ready for the cluster: all that is sent, checked, before any of it is.
 
 It puts together what the rest of this package, `storm_py.components`, `storm_py.bundle` and
-`storm_py.archive` do. Nothing is sent here; the archive is written last and where it is told to.
+`storm_py.archive` do. Nothing is sent here; the archive is written last, into a file that is given.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import BinaryIO
 
 from storm_py.api.spec import StormTopology
-from storm_py.archive import Archive, Manifest, write_archive
+from storm_py.archive import Manifest, Packed, pack_archive
 from storm_py.bundle import dump_code, dump_conf
 from storm_py.components import pack
 from storm_py.config import Config
 from storm_py.engine.system import system_topology
+from storm_py.errors import PackingError
 from storm_py.loader import LoadedTopology
 
 from .listing import Listing, list_files
@@ -39,9 +40,15 @@ class Prepared:
     #: The largest archive that is allowed.
     max_bytes: int
 
-    def write(self, target: Path) -> Archive:
-        """Write the archive; PackingError if that fails, and then nothing is left of it."""
-        return write_archive(target, self.listing.files, self.manifest, self.max_bytes)
+    def pack(self, file: BinaryIO) -> Packed:
+        """Write the archive to an empty file, which can be read as well; PackingError if not."""
+        try:
+            return pack_archive(file, self.listing.files, self.manifest, self.max_bytes)
+        except OSError as error:
+            raise PackingError(
+                f"the archive of {self.project.name} cannot be written, as a temporary file: "
+                f"{error.strerror}; TMPDIR says where these are"
+            ) from error
 
 
 def prepare(

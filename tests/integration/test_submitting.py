@@ -54,11 +54,14 @@ def test_a_terminal_sees_how_far_it_is(cluster: Cluster, command: list[str]) -> 
 def test_killed_while_it_sends_it_leaves_nothing(
     cluster: Cluster, command: list[str], tmp_path: Path, number: signal.Signals
 ) -> None:
+    temporary, seen = tmp_path / "tmp", list[Path]()
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        cluster.nimbus.before["beginFileUpload"] = lambda: seen.extend(temporary.iterdir())
         cluster.nimbus.before["uploadChunk"] = lambda: process.send_signal(number)
         _, error = process.communicate(timeout=TIMEOUT_SECS)
     assert process.returncode == (-9 if number is signal.SIGKILL else 130)
     if number is signal.SIGTERM:
         assert error.endswith(b"Error: interrupted: nothing is submitted\n")
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert seen == []  # the archive never has a name
+    assert list(temporary.iterdir()) == []
     assert cluster.nimbus.calls == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import platform
@@ -305,16 +306,19 @@ class TestCodeOfTheUser:
         loaded = load("src/flow.py", [])
         ready = prepare(loaded, loaded.topology, configuration(loaded.conf, None), [], "0.1.0")
         assert load_conf(ready.conf, NAME) == defaults()
-        archive = ready.write(tmp_path / "a.zip")
-        manifest = open_archive(archive.path, ready.max_bytes).manifest
+        archive = tmp_path / "a.zip"
+        with archive.open("w+b") as file:
+            packed = ready.pack(file)
+        manifest = open_archive(archive, ready.max_bytes).manifest
+        assert packed.sha256 == hashlib.sha256(archive.read_bytes()).hexdigest()
         python = platform.python_version()
         assert manifest == Manifest("0.1.0", python, "flow", "src", "project")
         code = ready.code
         assert b"next_tuple" not in code
 
         node = tmp_path / "node"
-        with zipfile.ZipFile(archive.path) as packed:
-            packed.extractall(node)
+        with zipfile.ZipFile(archive) as zipped:
+            zipped.extractall(node)
         for name in ("flow", "helper"):
             del sys.modules[name]
         sys.path[0] = str(node / manifest.sys_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import signal
@@ -291,6 +292,25 @@ class TestMistakes:
         error = self.refused(cluster, 2, "flow.py", "words", "-c", "topology.worker=2")
         assert error == (
             "Error: unknown configuration key 'topology.worker'; did you mean 'topology.workers'?\n"
+        )
+
+    def test_no_place_for_temporary_files(
+        self, cluster: Cluster, files: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+        assert self.refused(cluster, 2, "flow.py", "words") == (
+            "Error: no temporary file can be made for the archive: No such file or directory; "
+            "TMPDIR names the folder for them\n"
+        )
+
+    def test_a_disk_that_is_full_here(
+        self, cluster: Cluster, files: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        full = functools.partial(open, "/dev/full", "w+b")
+        monkeypatch.setattr(tempfile, "TemporaryFile", full)
+        assert self.refused(cluster, 2, "flow.py", "words") == (
+            "Error: the archive of project cannot be written, as a temporary file: No space left "
+            "on device; TMPDIR says where these are\n"
         )
 
     def test_an_include_that_is_not_there(self, cluster: Cluster, files: Project) -> None:
