@@ -265,6 +265,7 @@ class NimbusService:
         """Lead from now on, or go on with it."""
         if self._term is not None and term == self._terms:
             _LOG.info("the connection to ZooKeeper is back")
+            self._data.beats.reset()  # what others said there meanwhile was not heard
             return
         self._terms = term
         self._elected_at = self._data.clock()

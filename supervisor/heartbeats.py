@@ -23,7 +23,6 @@ from storm_py.rpc.definitions import (
 )
 
 from .blobs import FindsLeader
-from .leader import Address
 
 _log = logging.getLogger(__name__)
 
@@ -151,15 +150,16 @@ class NimbusReporter:
 
     def _send_all(self) -> None:
         client: ThriftClient | None = None
-        at: Address | None = None
         while (report := self._next()) is not None:
             try:
-                address = self._leader.address()
-                if client is None or address != at:
-                    _close(client)
-                    client, at = ThriftClient(*address, self._patience), address
+                if client is None:
+                    # Asked for only now: whoever asks ZooKeeper while that goes away waits for it,
+                    # and workers must not seem dead meanwhile. Who leads no more refuses the call.
+                    client = ThriftClient(*self._leader.address(), self._patience)
                 client.nimbus.sendSupervisorWorkerHeartbeats(report.heartbeats())
             except StormPyError as error:
+                _close(client)
+                client = None
                 self._failed(error)
             else:
                 self._succeeded()

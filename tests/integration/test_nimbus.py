@@ -18,7 +18,7 @@ from storm_py.errors import (
 from storm_py.rpc import definitions
 from tests.helpers import wait_until
 from tests.real_nimbuses import GENEROUS_SECS, RunningNimbus, make_archive, submit, supervisor
-from tests.zookeepers import settings
+from tests.zookeepers import Proxy, settings
 
 Start = Callable[..., RunningNimbus]
 
@@ -105,3 +105,36 @@ def test_a_second_nimbus_takes_over(start: Start, archive: bytes) -> None:
     first.stop()
     second.wait_leads()
     wait_until(lambda: not second.state.storms(), GENEROUS_SECS, "the removal")
+
+
+def test_who_could_not_be_heard_is_not_taken_for_dead(
+    zookeeper: DevZooKeeper, tmp_path: Path, root: str, archive: bytes
+) -> None:
+    proxy = Proxy(zookeeper.port)
+    nimbus = RunningNimbus(tmp_path, proxy.port, root, {"nimbus.task.timeout.secs": 1})
+    try:
+        nimbus.wait_leads()
+        nimbus.state.supervisor_heartbeat("s1", supervisor("s1", (6700,)))
+        first = submit(nimbus.nimbus, archive)
+        wait_until(lambda: nimbus.state.assignment(first), GENEROUS_SECS, "the assignment")
+        executors = [
+            definitions.ExecutorInfo(task_start=a, task_end=b) for a, b in _executors(nimbus, first)
+        ]
+        beat = definitions.SupervisorWorkerHeartbeat(first, executors, 1)
+        nimbus.nimbus.sendSupervisorWorkerHeartbeats(
+            definitions.SupervisorWorkerHeartbeats("s1", [beat])
+        )
+        nimbus.state.supervisor_heartbeat("s2", supervisor("s2", (6700, 6701)))
+        proxy.cut()
+        dead_at = nimbus.data.beats.next_timeout()
+        assert dead_at is not None
+        wait_until(lambda: nimbus.data.clock() > dead_at + 0.5, GENEROUS_SECS, "a long silence")
+        assert not nimbus.service.leads
+        proxy.mend()
+        nimbus.wait_leads()
+        second = submit(nimbus.nimbus, archive, "second")
+        wait_until(lambda: nimbus.state.assignment(second), GENEROUS_SECS, "a round")
+        assert nimbus.state.assignment(first).version == 1  # type: ignore[union-attr]
+    finally:
+        nimbus.stop()
+        proxy.close()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from storm_py.errors import UnreachableError
+from storm_py.errors import NotALeader, UnreachableError
 from storm_py.rpc.definitions import SupervisorWorkerHeartbeats
 from storm_py.rpc.server import ThriftServer
 from storm_py.supervisor.heartbeats import NimbusReporter, SupervisorReport
@@ -63,8 +63,16 @@ class Nimbus:
     """One that takes heartbeats."""
 
     def __init__(self) -> None:
+        self.leads = True
+        self.refused = 0
         self.heartbeats: list[SupervisorWorkerHeartbeats] = []
-        self.server = ThriftServer(Handler(sendSupervisorWorkerHeartbeats=self.heartbeats.append))
+        self.server = ThriftServer(Handler(sendSupervisorWorkerHeartbeats=self._hear))
+
+    def _hear(self, heartbeats: SupervisorWorkerHeartbeats) -> None:
+        if not self.leads:
+            self.refused += 1
+            raise NotALeader("another one leads")
+        self.heartbeats.append(heartbeats)
 
     def wait_for(self, count: int) -> None:
         wait_until(lambda: len(self.heartbeats) >= count, TIMEOUT_SECS, f"{count} heartbeats")
@@ -94,14 +102,29 @@ def test_a_nimbus_that_is_away_is_told_of_once_and_so_is_its_return(
 def test_reports_go_to_whoever_leads(leaders: Leaders, reporter: NimbusReporter) -> None:
     one, two = Nimbus(), Nimbus()
     with one.server, two.server:
-        for nimbus in (one, two, one):
+        for nimbus, other in ((one, two), (two, one), (one, two)):
+            nimbus.leads, other.leads = True, False
             leaders.found = nimbus.server.address
             before = len(nimbus.heartbeats)
+            refused = other.refused
+            reporter.report(REPORT)
+            wait_until(lambda: len(nimbus.heartbeats) > before or other.refused > refused)
+            # What was refused is of no use later: the next report goes to the other one.
             reporter.report(REPORT)
             nimbus.wait_for(before + 1)
-    assert (len(one.heartbeats), len(two.heartbeats)) == (2, 1)
+    assert one.refused + two.refused == 2
 
 
+def test_zookeeper_is_asked_for_the_leader_only_if_that_does_not_answer(
+    leaders: Leaders, reporter: NimbusReporter
+) -> None:
+    nimbus = Nimbus()
+    with nimbus.server:
+        leaders.found = nimbus.server.address
+        for count in (1, 2, 3):
+            reporter.report(REPORT)
+            nimbus.wait_for(count)
+    assert leaders.asked == 1
 def test_an_error_of_ours_is_not_taken_for_one_of_nimbus(
     leaders: Leaders, errors: Errors, reporter: NimbusReporter
 ) -> None:
