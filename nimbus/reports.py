@@ -20,6 +20,7 @@ from storm_py.cluster.records import (
     StormBase,
     SupervisorInfo,
 )
+from storm_py.constants import SYSTEM_COMPONENT_ID
 from storm_py.errors import ConnectionLost, NotALeader, StormPyError
 from storm_py.rpc import definitions, summaries
 from storm_py.thrift_topology import to_thrift
@@ -152,10 +153,11 @@ class Reports:
 
     def _info(self, view: TopologyView, choice: int | None) -> summaries.TopologyInfo:
         errors = {}
-        for spec in view.components(with_system=True):
-            found = self._errors(view.id, spec.id, _CHOICE.ALL if choice is None else choice)
+        # Errors of the system are those of workers, which may have come to run no component at all.
+        for id_ in [*(spec.id for spec in view.components(with_system=True)), SYSTEM_COMPONENT_ID]:
+            found = self._errors(view.id, id_, _CHOICE.ALL if choice is None else choice)
             if found:
-                errors[spec.id] = found
+                errors[id_] = found
         return summaries.TopologyInfo(
             id=view.id,
             name=view.base.name,

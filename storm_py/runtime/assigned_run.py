@@ -47,8 +47,9 @@ class LocalCode:
         manifest = Manifest.read(folder / CODE)
         if manifest is None:
             raise BlobError(
-                f"{folder / CODE} has no manifest of storm_py: its components are no Python "
-                "objects, and this version of storm_py runs no others"
+                f"{folder / CODE} has no manifest: storm_py did not pack it, so its components are "
+                "programs of their own, as streamparse's are; this version keeps such topologies, "
+                "and does not run them: kill it"
             )
         _check_versions(manifest, version)
         return cls(code, conf, UserCode(manifest.module, str(folder / CODE / manifest.sys_path)))

@@ -358,6 +358,12 @@ class TestReports:
             texts = {id_: [one.error for one in own] for id_, own in found.errors.items()}
             assert texts == errors
 
+    def test_errors_of_workers_that_run_no_component(self, bench: Bench, running: str) -> None:
+        error = ErrorInfo("its code cannot be run", BEGIN_SECS, "host-s1", 6700)
+        bench.state.report_error(running, "__system", error)
+        [found] = bench.nimbus.getTopologyInfo(running).errors["__system"]
+        assert (found.error, found.host, found.port) == ("its code cannot be run", "host-s1", 6700)
+
     def test_the_page_of_a_topology(self, bench: Bench, running: str) -> None:
         page = bench.nimbus.getTopologyPageInfo(running, ":all-time", False)
         stats = page.topology_stats
