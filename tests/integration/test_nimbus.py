@@ -111,8 +111,10 @@ def test_who_could_not_be_heard_is_not_taken_for_dead(
     zookeeper: DevZooKeeper, tmp_path: Path, root: str, archive: bytes
 ) -> None:
     proxy = Proxy(zookeeper.port)
-    nimbus = RunningNimbus(tmp_path, proxy.port, root, {"nimbus.task.timeout.secs": 1})
+    storage = ZooKeeperStorage(settings(proxy.port, root))
+    nimbus = RunningNimbus(tmp_path, storage, {"nimbus.task.timeout.secs": 1})
     try:
+        nimbus.start()
         nimbus.wait_leads()
         nimbus.state.supervisor_heartbeat("s1", supervisor("s1", (6700,)))
         first = submit(nimbus.nimbus, archive)
@@ -120,9 +122,11 @@ def test_who_could_not_be_heard_is_not_taken_for_dead(
         executors = [
             definitions.ExecutorInfo(task_start=a, task_end=b) for a, b in _executors(nimbus, first)
         ]
-        beat = definitions.SupervisorWorkerHeartbeat(first, executors, 1)
+        beat = definitions.SupervisorWorkerHeartbeat(
+            storm_id=first, executors=executors, time_secs=1
+        )
         nimbus.nimbus.sendSupervisorWorkerHeartbeats(
-            definitions.SupervisorWorkerHeartbeats("s1", [beat])
+            definitions.SupervisorWorkerHeartbeats(supervisor_id="s1", worker_heartbeats=[beat])
         )
         nimbus.state.supervisor_heartbeat("s2", supervisor("s2", (6700, 6701)))
         proxy.cut()

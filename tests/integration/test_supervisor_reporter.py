@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -108,11 +109,16 @@ def test_reports_go_to_whoever_leads(leaders: Leaders, reporter: NimbusReporter)
             before = len(nimbus.heartbeats)
             refused = other.refused
             reporter.report(REPORT)
-            wait_until(lambda: len(nimbus.heartbeats) > before or other.refused > refused)
+            came = partial(_has_news, nimbus, before, other, refused)
+            wait_until(came)
             # What was refused is of no use later: the next report goes to the other one.
             reporter.report(REPORT)
             nimbus.wait_for(before + 1)
     assert one.refused + two.refused == 2
+
+
+def _has_news(nimbus: Nimbus, heartbeats: int, other: Nimbus, refused: int) -> bool:
+    return len(nimbus.heartbeats) > heartbeats or other.refused > refused
 
 
 def test_zookeeper_is_asked_for_the_leader_only_if_that_does_not_answer(
@@ -125,6 +131,8 @@ def test_zookeeper_is_asked_for_the_leader_only_if_that_does_not_answer(
             reporter.report(REPORT)
             nimbus.wait_for(count)
     assert leaders.asked == 1
+
+
 def test_an_error_of_ours_is_not_taken_for_one_of_nimbus(
     leaders: Leaders, errors: Errors, reporter: NimbusReporter
 ) -> None:
