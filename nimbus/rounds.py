@@ -45,10 +45,12 @@ class _Topology:
     base: StormBase
     submitted: Submitted
     assignment: Assignment | None
+    #: Whether it is given its places although spouts of it pause for that.
+    rebalanced: bool
 
     @property
     def runs(self) -> bool:
-        return self.base.status in _RUNNING
+        return self.rebalanced or self.base.status in _RUNNING
 
 
 class Rounds:
@@ -69,10 +71,17 @@ class Rounds:
         """The topology is no more."""
         self._complaints.pop(topology_id, None)
 
-    def run(self, now: float) -> None:
-        """Assign what has to be assigned. ConnectionLost if that came to no end."""
+    def run(self, now: float, rebalanced: str | None = None) -> None:
+        """Assign what has to be assigned, the topology that is being rebalanced just now included.
+
+        ConnectionLost if that came to no end.
+        """
         supervisors = self._living(now)
-        found = [read for id_ in self._data.state.storms() if (read := self._topology(id_))]
+        found = [
+            read
+            for id_ in self._data.state.storms()
+            if (read := self._topology(id_, id_ == rebalanced))
+        ]
         for topology in found:
             if topology.assignment is not None:
                 self._expect(topology, topology.assignment, now)
@@ -126,14 +135,14 @@ class Rounds:
 
     # ---- what there is -------------------------------------------------------------------------
 
-    def _topology(self, topology_id: str) -> _Topology | None:
+    def _topology(self, topology_id: str, rebalanced: bool) -> _Topology | None:
         def read() -> _Topology | None:
             base = self._data.state.storm_base(topology_id)
             if base is None:
                 return None
             submitted = self._data.catalogue.get(topology_id)
             assignment = self._data.state.assignment(topology_id)
-            return _Topology(topology_id, base, submitted, assignment)
+            return _Topology(topology_id, base, submitted, assignment, rebalanced)
 
         return self._one(topology_id, read)
 

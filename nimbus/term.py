@@ -5,7 +5,8 @@ which begins its waits anew. What an event of a user's leads to is stored before
 and everything is stored in an order that a successor can go on from at any point:
 
 - a submission is its blobs, and then the StormBase: without the latter it never was;
-- a rebalance is first a StormBase that says so, then one with the new numbers, then an assignment;
+- a rebalance is first a StormBase that says so, then one with the new numbers, then an assignment,
+  and then the status that was before: spouts go on when everybody knows the new places;
 - a removal ends with the StormBase: while that is there the next leader begins the removal again.
 
 What is there without a StormBase is nobody's, and is swept: at once when the term begins, later
@@ -22,9 +23,9 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from storm_py.cluster.records import StormBase
+from storm_py.cluster.records import StormBase, TopologyStatus
 from storm_py.config import Config
 from storm_py.errors import (
     AlreadyAliveException,
@@ -54,8 +55,6 @@ __all__ = ["Term"]
 
 _LOG = logging.getLogger("storm_py.nimbus")
 
-_Change: TypeAlias = Callable[[StormBase], StormBase]
-
 
 @dataclass(slots=True)
 class _Life:
@@ -63,6 +62,8 @@ class _Life:
 
     name: str
     cycle: TopologyLifecycle
+    #: Whether it is killed once its input has ended.
+    kill_on_end: bool
 
 
 class Term:
@@ -190,6 +191,23 @@ class Term:
             with self._storing():
                 self._sweep(now)
                 self._rounds.run(now)
+            self._kill_ended(now)
+
+    def _kill_ended(self, now: float) -> None:
+        for id_, life in list(self._lives.items()):
+            active = life.cycle.state.status is TopologyStatus.ACTIVE
+            if life.kill_on_end and active and self._has_ended(id_):
+                _LOG.info("the input of %s has ended, and all of it is processed", id_)
+                self._act(id_, life.cycle.kill(KillOptions(0), now))
+
+    def _has_ended(self, topology_id: str) -> bool:
+        """Whether all workers have passed the END wave of now."""
+        state = self._data.state
+        assignment, wave = state.assignment(topology_id), state.wave(topology_id)
+        if assignment is None:
+            return False
+        found = [state.registration(topology_id, n) for n in assignment.worker_numbers.values()]
+        return all(one is not None and one.ended_wave >= wave for one in found)
 
     # ---- how -----------------------------------------------------------------------------------
 
@@ -208,18 +226,17 @@ class Term:
         conf: dict[str, Any] = dict(self._data.catalogue.get(topology_id).conf)
         timeout_secs = conf[Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS]
         cycle = TopologyLifecycle(topology_id, state_of(base), timeout_secs)
-        self._lives[topology_id] = _Life(base.name, cycle)
+        self._lives[topology_id] = _Life(base.name, cycle, conf[Config.STORM_PY_KILL_ON_END])
 
     def _act(self, topology_id: str, actions: list[Action]) -> None:
         """Carry out what a lifecycle says; what a StormBase holds of it is stored at once."""
-        rebalanced: _Change | None = None
         with self._storing():
             for action in actions:
                 match action:
                     case DoRebalance(options):
-                        rebalanced = self._rebalanced(topology_id, options)
+                        self._rebalance(topology_id, options)
                     case SetStatus(state):
-                        self._set(topology_id, state, rebalanced)
+                        self._set(topology_id, state)
                     case Schedule(at, what):
                         secs = at - self._data.clock()
                         _LOG.info("%s: %s in %.0f s", topology_id, what, secs)
@@ -227,18 +244,13 @@ class Term:
                         self._check_acting()
                         self._remove(topology_id)
 
-    def _set(self, topology_id: str, state: TopologyState, also: _Change | None) -> None:
+    def _set(self, topology_id: str, state: TopologyState) -> None:
         self._check_acting()
-
-        def change(base: StormBase) -> StormBase:
-            return with_state(base if also is None else also(base), state)
-
-        self._data.state.update_storm(topology_id, change)
+        self._data.state.update_storm(topology_id, lambda base: with_state(base, state))
         _LOG.info("%s is %s", topology_id, state.status)
-        if also is not None:
-            self.request_round(0.0)
 
-    def _rebalanced(self, topology_id: str, options: RebalanceOptions) -> _Change:
+    def _rebalance(self, topology_id: str, options: RebalanceOptions) -> None:
+        self._check_acting()
         submitted = self._data.catalogue.get(topology_id)
 
         def change(base: StormBase) -> StormBase:
@@ -252,7 +264,8 @@ class Term:
                 )
             return with_parallelism(base, plan.after)
 
-        return change
+        self._data.state.update_storm(topology_id, change)
+        self._rounds.run(self._data.clock(), topology_id)
 
     def _remove(self, topology_id: str) -> None:
         state = self._data.state

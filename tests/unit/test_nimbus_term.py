@@ -15,7 +15,6 @@ from storm_py.cluster.records import (
     StormBase,
     TopologyStatus,
     WorkerHeartbeat,
-    WorkerRegistration,
 )
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.components import pack
@@ -24,6 +23,7 @@ from storm_py.nimbus import lifecycle
 from storm_py.nimbus.blobstore import keys_of
 from storm_py.rpc.definitions import KillOptions, RebalanceOptions
 from tests.cluster_records import error_info
+from tests.helpers import wait_until
 from tests.real_nimbuses import Bench, Count, Lines, make_archive, submit, supervisor
 
 
@@ -288,6 +288,22 @@ class TestRebalance:
         bench.tick()
         bench.tick(10)
         assert (status(bench, id_), assignment(bench, id_).version) == (TopologyStatus.ACTIVE, 1)
+
+    def test_spouts_go_on_when_the_new_places_are_known(self, bench: Bench, archive: bytes) -> None:
+        bench.join()
+        id_ = submit(bench.nimbus, archive)
+        bench.tick()
+        bench.nimbus.rebalance("words", RebalanceOptions(wait_secs=0, num_workers=2))
+        seen = []
+
+        def look() -> None:
+            seen.append((status(bench, id_), assignment(bench, id_).version))
+
+        bench.state.watch_storm(id_, look)
+        bench.tick()
+        wait_until(lambda: len(seen) >= 2)
+        assert seen[-1] == (TopologyStatus.ACTIVE, 2)
+        assert (TopologyStatus.ACTIVE, 1) not in seen
 
 
 class TestSuccessors:
