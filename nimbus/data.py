@@ -17,6 +17,7 @@ from .blobstore import BlobStore
 from .catalogue import Catalogue
 from .downloads import Downloads
 from .inbox import Inbox
+from .orphans import Orphans
 
 __all__ = ["NimbusData"]
 
@@ -37,6 +38,7 @@ class NimbusData:
     downloads: Downloads
     catalogue: Catalogue
     beats: Beats
+    orphans: Orphans
     #: Seconds that pass, whatever is done to the clock of the machine: for waits.
     clock: Callable[[], float]
     #: Seconds since 1970: for what others read.
@@ -54,6 +56,8 @@ class NimbusData:
     ) -> NimbusData:
         """A nimbus whose disk is this folder. BlobError if nothing can be stored there."""
         blobs = BlobStore(folder / "blobs")
+        catalogue = Catalogue(blobs)
+        delay_secs = conf[Config.NIMBUS_TOPOLOGY_BLOBSTORE_DELETION_DELAY_MS] / 1000
         chunk_bytes = min(_CHUNK_BYTES, conf[Config.NIMBUS_THRIFT_MAX_BUFFER_SIZE] // 2)
         return cls(
             conf=conf,
@@ -62,8 +66,9 @@ class NimbusData:
             blobs=blobs,
             inbox=Inbox(folder / "inbox", conf[Config.STORM_PY_SUBMIT_MAX_BYTES]),
             downloads=Downloads(chunk_bytes),
-            catalogue=Catalogue(blobs),
+            catalogue=catalogue,
             beats=Beats(),
+            orphans=Orphans(blobs, catalogue, delay_secs),
             clock=clock,
             wall=wall,
         )

@@ -17,7 +17,7 @@ from storm_py.rpc.interface import Nimbus
 from .blobstore import BlobStore, keys_of
 from .data import NimbusData
 
-__all__ = ["missing_blobs", "remove_orphans", "replicate"]
+__all__ = ["missing_blobs", "replicate"]
 
 _LOG = logging.getLogger("storm_py.nimbus")
 
@@ -38,14 +38,6 @@ def replicate(data: NimbusData) -> None:
     for other in data.state.nimbuses():
         if other.nimbus_id != data.me.nimbus_id:
             missing = [id_ for id_ in missing if not _fetch(data.blobs, other, id_)]
-
-
-def remove_orphans(data: NimbusData) -> None:
-    """Remove the blobs of topologies that are no more; for who does not lead."""
-    for id_ in data.blobs.topologies() - set(data.state.storms()):
-        data.blobs.delete_topology(id_)
-        data.catalogue.forget(id_)
-        _LOG.info("the blobs of %s are removed", id_)
 
 
 def _fetch(blobs: BlobStore, other: NimbusSummary, topology_id: str) -> bool:

@@ -2,37 +2,32 @@
 
 Theory of operation. One thread runs `run`; it alone owns the term of `storm_py.nimbus.term`. All
 else comes to it as messages: what the connection and the election say, supervisors that come and
-go, and what clients want done, who wait for the outcome. Whether this nimbus leads is decided by
-`storm_py.cluster.leader` the moment that something is heard, on whatever thread, under a lock: the
-loop looks there before it writes, so that it stops between two steps, and no write of a session
-that is over is done in the next one.
+go, and what clients want done, who wait for the outcome. Whether this nimbus may act is known to
+`storm_py.nimbus.candidate` the moment that something is heard: the loop looks there before it
+writes, so that it stops between two steps, and no write of a session that is over is done in the
+next one.
 
 A lost connection is a state: calls are refused until it is back, and a term that could not store
 something begins anew. Whoever is elected without the blobs of all topologies fetches them from
-another nimbus, or gives the election up and tries again later.
-
-A nimbus that was killed is still in the election until its session is over. Who has its address and
-port, which are bound already, is its successor, and takes it out.
+another nimbus, or stands back and tries again later.
 """
 
 from __future__ import annotations
 
 import logging
 import queue
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final, TypeVar
 
-from storm_py.cluster import paths
 from storm_py.cluster.base import Cancel, ConnectionState, StateStorage
-from storm_py.cluster.latch import LeaderLatch
-from storm_py.cluster.leader import Action, Lead, LeaderPolicy, Pause, StepDown
+from storm_py.cluster.leader import Action, Lead, Pause, StepDown
 from storm_py.config import Config
 from storm_py.errors import ClusterStateError, ConnectionLost, NotALeader, StormPyError
 
+from .candidate import Candidate
 from .data import NimbusData
-from .replication import missing_blobs, remove_orphans, replicate
+from .replication import missing_blobs, replicate
 from .term import Term
 
 __all__ = ["NimbusService"]
@@ -55,12 +50,10 @@ class NimbusService:
         self._storage = storage
         #: What the loop is to do, and whether somebody waits for the outcome.
         self._messages: queue.SimpleQueue[tuple[Callable[[], None], bool]] = queue.SimpleQueue()
-        self._policy = LeaderPolicy()
-        #: Guards the policy, and that its actions are queued in their order.
-        self._deciding = threading.Lock()
+        self._candidate = Candidate(data.me.nimbus_id, data.state, storage, self._told)
         self._term: Term | None = None
+        #: Which of the candidate's terms that is.
         self._terms = 0
-        self._latch: LeaderLatch | None = None
         self._cancels: list[Cancel] = []
         self._stopping = False
         #: When to take over, and when to take part again; None if it is not to be done.
@@ -126,7 +119,7 @@ class NimbusService:
     @property
     def leads(self) -> bool:
         """Whether it has taken over and may act."""
-        return self._term is not None and self._policy.leads
+        return self._term is not None and self._candidate.leads
 
     def _not_a_leader(self) -> NotALeader:
         me, connection = self._data.me.nimbus_id, self._data.state.connection
@@ -161,42 +154,25 @@ class NimbusService:
             self._leave()
 
     def _join(self) -> None:
-        self._cancels.append(self._storage.listen(self._connection))
-        self._connection(self._storage.state)
-        self._cancels.append(self._data.state.watch_supervisors(self.request_round))
-        self._cancels.append(self._data.state.watch_storms(lambda: self._post(self._keep)))
-        self._remove_predecessor()
+        state = self._data.state
+        self._cancels += [
+            self._storage.listen(self._connection),
+            state.watch_supervisors(self.request_round),
+            state.watch_storms(lambda: self._post(self._keep)),
+        ]
         self._post(self._register)
-        self._stand()
-
-    def _stand(self) -> None:
-        """Stand for election."""
-        self._rejoin_at = self._data.clock() + _AGAIN_SECS
-        if self._latch is not None:  # it could not withdraw to the end
-            self._latch.withdraw()
-        self._rejoin_at = None
-        self._latch = self._data.state.leader_latch(self._data.me.nimbus_id, self._election)
-        self._latch.start()
+        self._candidate.begin()
 
     def _leave(self) -> None:
         self._stopping = True
         for cancel in self._cancels:
             cancel()
-        led, self._term = self.leads, None
+        self._term = None
         while not self._messages.empty():
             message, awaited = self._messages.get()
             if awaited:
                 message()  # which says that nobody leads here any more
-        if self._storage.state != ConnectionState.CONNECTED:
-            return  # what is left goes with the session
-        try:
-            if led:
-                self._storage.delete(paths.LEADER_INFO)
-            if self._latch is not None:
-                self._latch.withdraw()
-            self._data.state.remove_nimbus(self._data.me.nimbus_id)
-        except ConnectionLost as error:
-            _LOG.info("this nimbus is in the election until its session is over: %s", error)
+        self._candidate.leave()
 
     def _wait(self) -> None:
         """Take messages until something is due."""
@@ -210,7 +186,7 @@ class NimbusService:
 
     def _next_timeout(self) -> float:
         due = [self._housekeeping_due, self._expiry_due, self._elected_at, self._rejoin_at]
-        if self._elected_at is None and self._term is not None and self._policy.leads:
+        if self._elected_at is None and self._term is not None and self._candidate.leads:
             due.append(self._term.next_timeout())
         return min(at for at in due if at is not None)
 
@@ -219,10 +195,12 @@ class NimbusService:
         now = self._data.clock()
         try:
             if self._rejoin_at is not None and now >= self._rejoin_at:
-                self._stand()
+                self._rejoin_at = now + _AGAIN_SECS
+                self._candidate.stand()
+                self._rejoin_at = None
             if self._elected_at is not None and now >= self._elected_at:
                 self._take_over(now)
-            elif self._elected_at is None and self._term is not None and self._policy.leads:
+            elif self._elected_at is None and self._term is not None and self._candidate.leads:
                 self._term.tick(now)
         except StormPyError as error:
             _LOG.warning("what was due came to no end: %s", error)
@@ -236,30 +214,17 @@ class NimbusService:
     # ---- the election --------------------------------------------------------------------------
 
     def _connection(self, state: ConnectionState) -> None:
-        with self._deciding:
-            match state:
-                case ConnectionState.CONNECTED:
-                    self._decided(self._policy.connected())
-                    self._post(self._register)
-                case ConnectionState.SUSPENDED:
-                    self._decided(self._policy.suspended())
-                case ConnectionState.LOST:
-                    self._decided(self._policy.lost())
+        if state == ConnectionState.CONNECTED:
+            self._post(self._register)
 
-    def _election(self, leads: bool) -> None:
-        with self._deciding:
-            self._decided(self._policy.elected() if leads else self._policy.deposed())
-
-    def _decided(self, actions: list[Action]) -> None:
-        term = self._terms_so_far()
-        for action in actions:
-            match action:
-                case Lead():
-                    self._post(lambda: self._elected(term))
-                case Pause():
-                    self._post(lambda: _LOG.warning("the connection to ZooKeeper broke"))
-                case StepDown():
-                    self._post(self._step_down)
+    def _told(self, action: Action, term: int) -> None:
+        match action:
+            case Lead():
+                self._post(lambda: self._elected(term))
+            case Pause():
+                self._post(lambda: _LOG.warning("the connection to ZooKeeper broke"))
+            case StepDown():
+                self._post(self._step_down)
 
     def _elected(self, term: int) -> None:
         """Lead from now on, or go on with it."""
@@ -289,55 +254,37 @@ class NimbusService:
     def _take_over(self, now: float) -> None:
         """Become the leader if everything is here that one needs."""
         self._elected_at = now + _AGAIN_SECS
-        if not self._policy.leads:
+        if not self._candidate.leads:
             return
         replicate(self._data)
-        missing, before = missing_blobs(self._data), self._missing
-        self._missing = missing
+        missing = missing_blobs(self._data)
         if missing:
-            if missing != before:
-                _LOG.error(
-                    "nimbus at %s cannot lead: the blobs of %s are not in %s, and no other nimbus "
-                    "has them; bring that folder back, or remove the topology's node below /storms "
-                    "in ZooKeeper",
-                    *(self._data.me.nimbus_id, ", ".join(missing), self._data.blobs.folder),
-                )
-            self._stand_back()
+            self._complain(missing)
+            self._rejoin_at = now + _AGAIN_SECS
+            self._candidate.stand_back()
             return
         self._begin_term(now)
         self._elected_at = None
 
+    def _complain(self, missing: list[str]) -> None:
+        """Say once of which topologies there are no blobs."""
+        if missing != self._missing:
+            _LOG.error(
+                "nimbus at %s cannot lead: the blobs of %s are not in %s, and no other nimbus has "
+                "them; bring that folder back, or remove the topology's node below /storms in "
+                "ZooKeeper",
+                *(self._data.me.nimbus_id, ", ".join(missing), self._data.blobs.folder),
+            )
+        self._missing = missing
+
     def _begin_term(self, now: float) -> None:
-        number = self._terms
-        term = Term(self._data, lambda: self._policy.leads and number == self._terms_so_far())
+        number, candidate = self._terms, self._candidate
+        term = Term(self._data, lambda: candidate.leads and candidate.terms == number)
         term.begin(now)
         self._data.state.set_leader_info(self._data.me)
         led, self._term = self._term, term
         if led is None:
             _LOG.info("nimbus at %s leads", self._data.me.nimbus_id)
-
-    def _terms_so_far(self) -> int:
-        return self._policy.statistics().terms
-
-    def _stand_back(self) -> None:
-        """Let another one be elected, and take part again later."""
-        assert self._latch is not None
-        self._rejoin_at = self._data.clock() + _AGAIN_SECS
-        self._latch.withdraw()
-        self._latch = None
-
-    def _remove_predecessor(self) -> None:
-        """Take out of the election who had this address and port before."""
-        me = self._data.me.nimbus_id
-        try:
-            for name in self._storage.children(paths.LEADER_LOCK):
-                path = f"{paths.LEADER_LOCK}/{name}"
-                node = self._storage.read(path)
-                if node is not None and node.data.decode() == me:
-                    _LOG.info("an earlier nimbus at %s did not end in order: it is taken out", me)
-                    self._storage.delete(path)
-        except ConnectionLost as error:
-            _LOG.info("an earlier nimbus leads until its session is over, if any: %s", error)
 
     # ---- what every nimbus does ----------------------------------------------------------------
 
@@ -354,7 +301,7 @@ class NimbusService:
         if self._term is None and self._storage.state == ConnectionState.CONNECTED:
             try:
                 replicate(self._data)
-                remove_orphans(self._data)
+                self._data.orphans.sweep(set(self._data.state.storms()), self._data.clock())
             except StormPyError as error:
                 _LOG.warning("blobs cannot be fetched: %s", error)
 

@@ -9,8 +9,7 @@ and everything is stored in an order that a successor can go on from at any poin
   and then the status that was before: spouts go on when everybody knows the new places;
 - a removal ends with the StormBase: while that is there the next leader begins the removal again.
 
-What is there without a StormBase is nobody's, and is swept: at once when the term begins, later
-when it has been nobody's for the time that blobs are kept.
+What is there without a StormBase is nobody's, and is swept; blobs by `storm_py.nimbus.orphans`.
 
 A term that could not store something does not know what is stored: it is `stale`, and its owner
 begins another one. Used by one thread, the loop of `storm_py.nimbus.service`; time is an argument
@@ -77,7 +76,8 @@ class Term:
         #: Names and ids of submissions that are under way.
         self._reserved: dict[str, str] = {}
         self._round_due = 0.0
-        self._orphans: dict[str, float] = {}
+        #: Ids that were given out: none is given out again, however short the lives are.
+        self._ids: set[str] = set()
         self.stale = False
 
     def begin(self, now: float) -> None:
@@ -90,7 +90,7 @@ class Term:
                 raise
             except (StormPyError, ValueError) as error:
                 _LOG.error("%s cannot be managed: %s", id_, error)
-        self._sweep(now, at_once=True)
+        self._sweep(now)
         self._round_due = now
 
     def _take_over(self, topology_id: str, now: float) -> None:
@@ -115,14 +115,12 @@ class Term:
             )
         number = 1
         wall = self._data.wall()
-        taken = {*self._lives, *self._reserved.values()}
-        while (id_ := make_topology_id(name, number, wall)) in taken or self._was(id_):
+        taken = self._ids | self._data.blobs.topologies()
+        while (id_ := make_topology_id(name, number, wall)) in taken:
             number += 1
+        self._ids.add(id_)
         self._reserved[name] = id_
         return id_
-
-    def _was(self, topology_id: str) -> bool:
-        return topology_id in self._orphans or topology_id in self._data.blobs.topologies()
 
     def start(self, topology_id: str, base: StormBase) -> None:
         """End a submission: its blobs are there, and from now on the topology is."""
@@ -273,15 +271,14 @@ class Term:
         self._lives.pop(topology_id)
         self._rounds.forget(topology_id)
         self._data.beats.forget(topology_id)
-        self._data.catalogue.forget(topology_id)
-        self._orphans[topology_id] = self._data.clock()
         state.teardown_errors(topology_id)
         state.teardown_heartbeats(topology_id)
         _LOG.info("%s is removed", topology_id)
+        self.request_round(0.0)  # others may have waited for its slots
 
-    def _sweep(self, now: float, at_once: bool = False) -> None:
+    def _sweep(self, now: float) -> None:
         """Remove what is nobody's."""
-        state, blobs = self._data.state, self._data.blobs
+        state = self._data.state
         alive = {*state.storms(), *self._reserved.values()}
         for id_ in set(state.assignments()) - alive:
             state.remove_assignment(id_)
@@ -289,13 +286,7 @@ class Term:
             state.teardown_errors(id_)
         for id_ in set(state.heartbeat_storms()) - alive:
             state.teardown_heartbeats(id_)
-        delay_secs = self._data.conf[Config.NIMBUS_TOPOLOGY_BLOBSTORE_DELETION_DELAY_MS] / 1000
-        for id_ in blobs.topologies() - alive:
-            since = self._orphans.setdefault(id_, now)
-            if at_once or now - since >= delay_secs:
-                blobs.delete_topology(id_)
-                del self._orphans[id_]
-                _LOG.info("the blobs of %s are removed", id_)
+        self._data.orphans.sweep(alive, now)
 
     def _check_acting(self) -> None:
         if self.stale or not self._may_act():

@@ -203,9 +203,11 @@ class TestBlobs:
         assert [one.id for one in empty.nimbus.getTopologySummaries()] == [id_]
 
     def test_a_follower_has_what_there_is_and_nothing_besides(
-        self, leader: RunningNimbus, make: Make, archive: bytes
+        self, make: Make, archive: bytes
     ) -> None:
-        follower = make().start()
+        briefly = {"nimbus.topology.blobstore.deletion.delay.ms": 1}
+        leader, follower = make(**briefly).start(), make(**briefly).start()
+        leader.wait_leads()
         id_ = submit(leader.nimbus, archive)
         wait_until(lambda: follower.data.blobs.has_all(id_), GENEROUS_SECS, "the blobs")
         assert stored(follower) == stored(leader)

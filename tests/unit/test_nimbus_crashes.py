@@ -14,6 +14,7 @@ from storm_py.cluster.memory import MemoryStorage
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.nimbus.blobstore import BlobStore
 from storm_py.nimbus.handler import NimbusHandler
+from storm_py.nimbus.orphans import Orphans
 from storm_py.rpc.definitions import KillOptions, RebalanceOptions
 from tests.real_nimbuses import Bench, make_archive, submit
 
@@ -80,7 +81,8 @@ def live(bench: Bench, life: Life, archive: bytes) -> None:
     """All that a nimbus does for one topology, as long as it lives."""
     state = ClusterState(cast(StateStorage, life.of(bench.storage)))
     blobs = cast(BlobStore, life.of(bench.data.blobs))
-    bench.data = replace(bench.data, state=state, blobs=blobs)
+    orphans = Orphans(blobs, bench.data.catalogue, 300.0)
+    bench.data = replace(bench.data, state=state, blobs=blobs, orphans=orphans)
     bench.begin()
     nimbus = NimbusHandler(bench.data, bench)
     id_ = submit(nimbus, archive, conf={"topology.workers": 2})

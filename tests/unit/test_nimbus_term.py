@@ -106,6 +106,13 @@ class TestSubmissions:
         bench.tick(5)
         assert submit(bench.nimbus, archive) != first
 
+    def test_no_id_is_given_out_twice(self, bench: Bench) -> None:
+        ids = []
+        for _ in range(3):
+            ids.append(bench.term.reserve("words"))
+            bench.term.give_up("words")
+        assert len(set(ids)) == 3
+
     def test_two_of_one_name_at_the_same_time(self, bench: Bench) -> None:
         bench.term.reserve("words")
         with pytest.raises(AlreadyAliveException, match="already exists on the cluster"):
@@ -235,6 +242,17 @@ class TestKill:
         bench.tick(1)
         assert bench.state.storms() == ()
 
+    def test_who_waits_gets_its_slots_at_once(self, bench: Bench, archive: bytes) -> None:
+        bench.join("s1", (6700,))
+        submit(bench.nimbus, archive)
+        bench.tick()
+        waiting = submit(bench.nimbus, archive, "waiting")
+        bench.tick()
+        assert bench.state.assignment(waiting) is None
+        bench.nimbus.killTopologyWithOpts("words", KillOptions(wait_secs=3))
+        bench.tick(3)
+        assert assignment(bench, waiting).version == 1
+
     def test_one_that_is_killed_is_not_assigned_anew(self, bench: Bench, archive: bytes) -> None:
         bench.join("s1", (6700,))
         id_ = submit(bench.nimbus, archive)
@@ -343,6 +361,9 @@ class TestSuccessors:
         bench.succeed()
         state = bench.state
         assert (state.error_storms(), state.heartbeat_storms(), state.assignments()) == ((), (), ())
+        bench.tick(299)
+        assert bench.data.blobs.has_all(id_)
+        bench.tick(10)
         assert bench.data.blobs.keys() == frozenset()
 
     def test_a_submission_that_was_never_stored_is_swept(self, bench: Bench) -> None:
@@ -396,6 +417,7 @@ class TestConnections:
         with pytest.raises(Exception, match="the connection broke"):
             submit(bench.nimbus, archive)
         bench.begin()
+        bench.tick(300)
         assert len(bench.state.storms()) == len(bench.data.blobs.topologies()) == int(done)
 
     def test_a_leader_that_may_not_act_writes_nothing(self, bench: Bench, archive: bytes) -> None:
