@@ -1,4 +1,4 @@
-"""A topology with storm_py.kill.on.end is killed when all of its workers have passed the END wave."""
+"""With storm_py.kill.on.end a topology is killed once its workers have passed the END wave."""
 
 from __future__ import annotations
 

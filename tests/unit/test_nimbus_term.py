@@ -15,6 +15,7 @@ from storm_py.cluster.records import (
     StormBase,
     TopologyStatus,
     WorkerHeartbeat,
+    WorkerRegistration,
 )
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.components import pack
