@@ -304,8 +304,7 @@ _CLUSTER: Final = (
     "",
     "Its daemons and clients go by these. They stand in storm.yaml, and are the same on every",
     "machine but for what is about the machine itself, as its folders and slots. A topology has no",
-    "use for them. So far only `storm-py dev-zookeeper` is there: what is about nimbus,",
-    "supervisors and their workers is checked, and has no effect yet.",
+    "use for them. [A page of its own](cluster.md) says which to set.",
     "",
 )
 
