@@ -46,6 +46,7 @@ class Beats:
     def __init__(self) -> None:
         self._liveness: Liveness[_Key] = Liveness()
         self._assigned: dict[str, Assignment] = {}
+        self._timeouts: dict[str, Timeouts] = {}
         self._stamps: dict[tuple[str, _Key], int] = {}
         self._statistics: dict[str, dict[Executor, ExecutorStatistics]] = {}
         self._news = 0
@@ -61,8 +62,13 @@ class Beats:
             self._assigned[topology_id] = assignment
             for executor in gone - assignment.executor_node_port.keys():
                 self._forget(topology_id, executor)
-            for executor, started in assignment.executor_start_time_secs.items():
-                self._liveness.expect((topology_id, executor), timeouts, now, started)
+            self._timeouts[topology_id] = timeouts
+            self._expect_all(topology_id, assignment, now)
+
+    def _expect_all(self, topology_id: str, assignment: Assignment, now: float) -> None:
+        timeouts = self._timeouts[topology_id]
+        for executor, started in assignment.executor_start_time_secs.items():
+            self._liveness.expect((topology_id, executor), timeouts, now, started)
 
     def forget(self, topology_id: str) -> None:
         """Expect nothing of a topology any more."""
@@ -71,12 +77,21 @@ class Beats:
             for executor in () if before is None else before.executor_node_port:
                 self._forget(topology_id, executor)
             self._statistics.pop(topology_id, None)
+            self._timeouts.pop(topology_id, None)
+
+    def pardon(self, now: float) -> None:
+        """Expect all anew: that nothing was heard for a time was nobody's silence."""
+        with self._lock:
+            self._liveness = Liveness()
+            for topology_id, assignment in self._assigned.items():
+                self._expect_all(topology_id, assignment, now)
 
     def reset(self) -> None:
         """Expect nothing at all: the silence of a time in which nobody listened is none."""
         with self._lock:
             self._liveness = Liveness()
             self._assigned.clear()
+            self._timeouts.clear()
             self._stamps.clear()
             self._statistics.clear()
 

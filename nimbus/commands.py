@@ -16,7 +16,6 @@ from storm_py.errors import (
     ConnectionLost,
     InvalidTopologyException,
     NotALeader,
-    NotAliveException,
 )
 from storm_py.heartbeat import load_statistics
 from storm_py.rpc import definitions
@@ -149,10 +148,10 @@ class Commands:
     def sendSupervisorWorkerHeartbeat(
         self, heatbeat: definitions.SupervisorWorkerHeartbeat
     ) -> None:
-        """A worker lives whose supervisor does not answer."""
+        """A worker lives whose supervisor does not answer. NotAliveException: it is to stop."""
         self._leadership.check_listens()
         if not self._data.beats.knows(heatbeat.storm_id):
-            raise NotAliveException(f"{heatbeat.storm_id} is not alive: its workers are to stop")
+            self._data.base(heatbeat.storm_id)  # a new leader may not know of it yet
         self._hear("worker", heatbeat, None)
 
     def _hear(

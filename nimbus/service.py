@@ -230,7 +230,7 @@ class NimbusService:
         """Lead from now on, or go on with it."""
         if self._term is not None and term == self._terms:
             _LOG.info("the connection to ZooKeeper is back")
-            self._data.beats.reset()  # what others said there meanwhile was not heard
+            self._data.beats.pardon(self._data.clock())  # what was said meanwhile was not heard
             return
         self._terms = term
         self._elected_at = self._data.clock()

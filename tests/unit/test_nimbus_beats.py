@@ -103,6 +103,17 @@ def test_nothing_is_expected_of_what_was_forgotten(beats: Beats) -> None:
     assert not beats.hear("thrift", heard(5), 110.0)
 
 
+def test_a_time_in_which_nobody_could_be_heard_is_pardoned(beats: Beats) -> None:
+    one = ExecutorStatistics(1, 1, 9, 77, 1, 2, 3, 4, 5, 6)
+    beats.hear("thrift", heard(5, statistics=(one,)), 110.0)
+    beats.pardon(200.0)
+    assert not beats.tick(319.0)
+    assert beats.knows(ID)
+    assert beats.statistics(ID) == {(1, 1): one}
+    beats.hear("thrift", heard(6), 319.0)
+    assert beats.next_timeout() == 349.0
+
+
 def test_a_reset_forgets_everything(beats: Beats) -> None:
     beats.tick(220.0)
     beats.reset()

@@ -230,11 +230,18 @@ class TestChanges:
 
     def test_a_heartbeat_of_a_worker_whose_topology_is_gone(self, bench: Bench) -> None:
         beat = definitions.SupervisorWorkerHeartbeat(storm_id="gone-1-1", executors=[], time_secs=1)
-        with pytest.raises(NotAliveException, match="its workers are to stop"):
+        with pytest.raises(NotAliveException, match="gone-1-1 is not alive"):
             bench.nimbus.sendSupervisorWorkerHeartbeat(beat)
         bench.nimbus.sendSupervisorWorkerHeartbeats(
             definitions.SupervisorWorkerHeartbeats(supervisor_id="s1", worker_heartbeats=[beat])
         )
+
+    def test_a_heartbeat_of_a_worker_that_a_new_leader_does_not_know_yet(
+        self, bench: Bench, running: str
+    ) -> None:
+        bench.succeed()
+        beat = definitions.SupervisorWorkerHeartbeat(storm_id=running, executors=[], time_secs=1)
+        bench.nimbus.sendSupervisorWorkerHeartbeat(beat)
 
     def test_levels_of_loggers(self, bench: Bench, running: str) -> None:
         update, remove = LogLevelAction.UPDATE, LogLevelAction.REMOVE
