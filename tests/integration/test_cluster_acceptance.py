@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ import psutil
 import pytest
 
 from benchmarks.daemons import Cluster, wait_for
-from benchmarks.flowing import NAME, TASKS, OracleRun
+from benchmarks.flowing import NAME, RATE, TASKS, OracleRun
+from benchmarks.oracle import WORDS
 from storm_py.runtime.folder import base_folder, sweep
 from tests.cluster import (
     assignment_of,
@@ -29,6 +31,7 @@ from tests.integration.harness import alive, run_folders
 SINKS = range(1, TASKS + 1)
 SOURCES = range(TASKS + 1, TASKS + 3)
 SPLITS = range(TASKS + 3, 2 * TASKS + 3)
+ROWS_PER_SEC = int(RATE) * len(SOURCES) * WORDS
 
 
 @pytest.fixture
@@ -68,6 +71,11 @@ def flowing(run: OracleRun, workers: int = 2) -> None:
     assert len(run.workers()) == workers
 
 
+def monitor(cluster: Cluster, times: int) -> list[str]:
+    """What it says of each second."""
+    return cluster.run("monitor", NAME, "-i", "1", "-n", str(times), "--json").splitlines()
+
+
 # ---- what operators do ---------------------------------------------------------------------------
 
 
@@ -86,6 +94,12 @@ def test_from_submit_to_kill(cluster: Cluster, run: OracleRun) -> None:
         "executors": 6,
         "workers": 1,
     }
+
+    seen = [json.loads(line) for line in monitor(cluster, 2)]
+    assert [(each["status"], each["slots"], each["executors"]) for each in seen] == [
+        ("ACTIVE", 1, 6)
+    ] * 2
+    assert seen[1]["emitted"] > seen[0]["emitted"]
 
     cluster.run("rebalance", NAME, "-w", "1", "-n", "2", "-e", "split=4", "-e", "sink=4")
     wait_until_laid_out(run, workers=2, executors=10)
@@ -183,7 +197,8 @@ def test_kill_of_daemons(cluster: Cluster, run: OracleRun) -> None:
     run.wait_recovered()
     with state_of(cluster) as state:
         wait_for(lambda: len(state.supervisors()) == 1, "it is known to be gone")
-    run.wait_recovered()
+    # For longer than nimbus would wait for a sign of life: its workers tell nimbus themselves.
+    run.wait_flowing(ROWS_PER_SEC * 8)
     supervisor.start()
     with state_of(cluster) as state:
         wait_for(lambda: len(state.supervisors()) == 2, "it is back")
@@ -228,7 +243,7 @@ def test_zookeeper_is_away(cluster: Cluster, run: OracleRun, secs: int) -> None:
     flowing(run)
     before, workers = pids(run), run.workers()
     cluster.zookeeper.stop()
-    run.wait_flowing(int(secs * 600 * 0.8))
+    run.wait_flowing(ROWS_PER_SEC * (secs - 1))
     victim = before[SINKS[0]]
     kill(victim)
     wait_for_another(run, SINKS[0], victim)
