@@ -4,8 +4,8 @@ Each round is a new cluster of two supervisors. The oracle (`oracle.py`, eight t
 is submitted to one worker, and rebalanced to two workers and from two to four executors of each
 bolt. Then die in turn: an instance, a stream manager, a worker, a supervisor (started again),
 nimbus (started again), ZooKeeper (away for a while), and at last a supervisor with all its workers,
-which never comes back. Prints a table on standard error and one line of JSON on standard output; exits
-with 1 if a word was lost. Seconds, per event:
+which never comes back. Prints a table on standard error and one line of JSON on standard output;
+exits with 1 if a word was lost. Seconds, per event:
 
 - *up*: until the last of the killed tasks had been opened again in a new process;
 - *gap*: the longest silence of the rows that went through tasks of what was killed, of all rows

@@ -1,10 +1,10 @@
 """A cluster of real daemons on this machine, by the command line: started, killed, started again.
 
-ZooKeeper, nimbus and supervisors are processes of `storm-py`, each supervisor with a folder of its
-own as if it were a machine, and so is every command. Nothing here looks into them: what is known of
-them is what they log, and the records that supervisors keep of their workers. Who uses it ends it
-(`Cluster.close`), whatever has become of the daemons; workers are ended with them, which no
-supervisor would do.
+ZooKeeper, nimbus and supervisors are processes of `storm-py`, and so is every command; each
+supervisor has a storm.local.dir of its own as if it were a machine. Nothing here looks into them:
+what is known of them is what they log, and the records that supervisors keep of their workers. Who
+uses it ends it (`Cluster.close`), whatever has become of the daemons; workers are ended with them,
+which no supervisor would do.
 
 What flows through it is `benchmarks.flowing`.
 """
@@ -31,6 +31,7 @@ GENEROUS_SECS = 60.0
 POLL_SECS = 0.02
 FIRST_PORT = 6700
 HOST = "127.0.0.1"
+_PROGRAMS = "storm_py.runtime."
 
 SETTINGS: Mapping[str, object] = {
     # A second is the least that there is; nobody here is silent because of a network.
@@ -132,8 +133,13 @@ class WorkerProcess(NamedTuple):
         """
         found: dict[str, list[int]] = {}
         for child in psutil.Process(self.pid).children(recursive=True):
-            program = next(a for a in child.cmdline() if a.startswith("storm_py.runtime."))
-            found.setdefault(program.rpartition(".")[2], []).append(child.pid)
+            try:
+                command = child.cmdline()
+            except psutil.NoSuchProcess:  # it has just died
+                continue
+            for program in command:
+                if program.startswith(_PROGRAMS):
+                    found.setdefault(program.removeprefix(_PROGRAMS), []).append(child.pid)
         return found
 
 

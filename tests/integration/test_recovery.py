@@ -1,6 +1,7 @@
 """The kill oracle at length: every kind of process killed again and again, and nothing is lost.
 
-It runs `benchmarks/recovery.py`, which measures as well; here only what was counted is judged.
+It runs `benchmarks/recovery.py` and, on a cluster, `benchmarks/cluster_recovery.py`, which measure
+as well; here only what was counted is judged.
 """
 
 from __future__ import annotations
@@ -17,17 +18,20 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 
 
-def recovery(kills: int, *options: str) -> dict[str, Any]:
-    """Run the program; the figures that it prints."""
-    command = [sys.executable, "-m", "benchmarks.recovery", "--kills", str(kills), *options]
+def figures_of(program: str, *options: str) -> tuple[dict[str, Any], str]:
+    """Run a program; the figures that it prints, and its table."""
+    command = [sys.executable, "-m", f"benchmarks.{program}", *options]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=550, check=False
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    figures: dict[str, Any] = json.loads(done.stdout)
-    assert f"{figures['lost']} lost, {figures['duplicates']} duplicates" in " ".join(
-        done.stderr.split()
-    )
+    return json.loads(done.stdout), " ".join(done.stderr.split())
+
+
+def recovery(kills: int, *options: str) -> dict[str, Any]:
+    """Run the program of one machine; the figures that it prints."""
+    figures, table = figures_of("recovery", "--kills", str(kills), *options)
+    assert f"{figures['lost']} lost, {figures['duplicates']} duplicates" in table
     return figures
 
 
@@ -50,3 +54,22 @@ def test_twenty_kills_lose_nothing_and_words_come_twice_only_after_kills() -> No
     for kind in ("source", "split", "sink", "stream_manager", "worker", "fork_server"):
         assert kinds[kind] >= 3
     assert sum(cost["duplicates"] for cost in costs) == figures["duplicates"]
+
+
+@pytest.mark.slow
+def test_on_a_cluster_whatever_is_killed_nothing_is_lost() -> None:
+    figures, table = figures_of("cluster_recovery", "--rounds", "1")
+    assert "words: 0 lost" in table
+    [only] = figures["rounds"]
+    assert only["verdict"]["lost"] == only["verdict"]["strange"] == 0
+    costs = {cost["kind"]: cost for cost in only["costs"]}
+    assert list(costs) == [
+        *("no kill", "rebalance", "instance", "stream manager", "worker", "supervisor", "nimbus"),
+        *("zookeeper", "node"),
+    ]
+    assert [kind for kind, cost in costs.items() if cost["up"] is not None] == [
+        *("rebalance", "instance", "worker", "node"),
+    ]
+    assert [kind for kind, cost in costs.items() if cost["back"] is not None] == [
+        *("supervisor", "nimbus", "zookeeper"),
+    ]
