@@ -234,7 +234,7 @@ CLUSTER_KEYS: Final = (
         1,
         integer(1, _DAY_SECS),
         "seconds",
-        "Time between two signs of life of a worker.",
+        "Time between two signs of life of a worker, which carry the counts that nimbus knows.",
         "1",
     ),
     Key(

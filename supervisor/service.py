@@ -68,7 +68,8 @@ class Supervisor:
         self._stopping = False
         self._end_workers = False
         self._failure: BaseException | None = None
-        self._reported_at = 0.0
+        self._signed_at = 0.0
+        self._told_at = 0.0
         self._is_up = False
         self._is_alone = False
 
@@ -145,10 +146,14 @@ class Supervisor:
         return max(0.0, (report_at if due is None else min(due, report_at)) - time.monotonic())
 
     def _report_at(self) -> float:
+        """When ZooKeeper or nimbus is to hear of this supervisor."""
+        if not self._workers.ports:
+            return self._sign_at()
+        return min(self._sign_at(), self._told_at + self._settings.statistics_secs)
+
+    def _sign_at(self) -> float:
         changed = self._slots.changed
-        return self._reported_at + (
-            _REPORT_AGAIN_SECS if changed else self._settings.heartbeat_secs
-        )
+        return self._signed_at + (_REPORT_AGAIN_SECS if changed else self._settings.heartbeat_secs)
 
     def _turn(self) -> None:
         while not self._inbox.empty():
@@ -159,9 +164,9 @@ class Supervisor:
             self._report()
 
     def _report(self) -> None:
+        """Tell nimbus what workers do; also ZooKeeper, if a sign of life is due there."""
         workers = self._slots.reports()
-        self._slots.changed = False
-        now = self._reported_at = time.monotonic()
+        now = self._told_at = time.monotonic()
         report = SupervisorReport(
             supervisor_id=self._supervisor_id,
             host=self._settings.host,
@@ -172,7 +177,10 @@ class Supervisor:
             version=VERSION,
             workers=workers,
         )
-        self._watch.heartbeat(report.info())
+        if self._sign_at() <= now:
+            self._slots.changed = False
+            self._signed_at = now
+            self._watch.heartbeat(report.info())
         if workers and self._is_up:  # before that nobody knows which nimbus leads
             self._reporter.report(report)
 

@@ -29,6 +29,8 @@ class SupervisorSettings:
     monitor_secs: float
     #: Between two signs of life of the supervisor.
     heartbeat_secs: float
+    #: Between two reports to nimbus of what workers do.
+    statistics_secs: float
     #: The whole configuration of the node, which its workers get.
     conf: Mapping[str, Any]
     #: Of this process; its workers get it as well.
@@ -53,6 +55,7 @@ class SupervisorSettings:
             ),
             monitor_secs=conf[Config.SUPERVISOR_MONITOR_FREQUENCY_SECS],
             heartbeat_secs=conf[Config.SUPERVISOR_HEARTBEAT_FREQUENCY_SECS],
+            statistics_secs=conf[Config.WORKER_HEARTBEAT_FREQUENCY_SECS],
             conf=conf,
             environment=environment,
             command=tuple(command),

@@ -201,6 +201,7 @@ class InProcess:
             timeouts=TIMEOUTS,
             monitor_secs=GENEROUS_SECS,
             heartbeat_secs=GENEROUS_SECS,
+            statistics_secs=GENEROUS_SECS,
             conf={"ui.port": 1},
             environment={**os.environ, **ENVIRONMENT},
             command=COMMAND,

@@ -75,6 +75,7 @@ def test_settings_are_those_of_the_configuration() -> None:
         timeouts=SlotTimeouts(3, 4, 5),
         monitor_secs=6,
         heartbeat_secs=7,
+        statistics_secs=1,
         conf=conf,
         environment={"A": "b"},
         command=WORKER_COMMAND,
