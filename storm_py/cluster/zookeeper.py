@@ -3,9 +3,10 @@
 Theory of operation. kazoo keeps the connection, on a thread of its own, and comes back by itself:
 to its session, or to a new one once that has expired. Operations are sent when there is a
 connection only, so that none is done long after its caller gave up; one that broke with the
-connection is repeated, see ``storm.zookeeper.retry.*``, but never in another session: whoever began
-it may have lost an election with the old one. Watchers are called by a thread of their own, see
-`storm_py.cluster.zookeeper_watches`, so that they may use the storage.
+connection is repeated, see ``storm.zookeeper.retry.*``, and at once when there is a connection
+again, but never in another session: whoever began it may have lost an election with the old one.
+Watchers are called by a thread of their own, see `storm_py.cluster.zookeeper_watches`, so that they
+may use the storage.
 
 Whoever learns that a leader is none any more must learn it at once: listeners are called on kazoo's
 thread, before anything else is done with the new state.
@@ -16,6 +17,7 @@ The other half is the contract in `storm_py.cluster.base`; nothing else in storm
 from __future__ import annotations
 
 import logging
+import random
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,7 +37,7 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
-from kazoo.retry import KazooRetry, RetryFailedError
+from kazoo.retry import KazooRetry
 
 from storm_py.config import Config
 from storm_py.errors import (
@@ -61,9 +63,12 @@ _LOST: Final = (
     ConnectionLoss,
     KazooTimeoutError,
     OperationTimeoutError,
-    RetryFailedError,
     SessionExpiredError,
 )
+#: What is worth another attempt.
+_BROKEN: Final = (ConnectionLoss, OperationTimeoutError)
+#: How much waits between attempts differ: not all clients shall come at once.
+_JITTER: Final = 0.4
 #: Longest wait between two attempts to connect, in seconds: as short as Storm's client has it, so
 #: that a ZooKeeper that was restarted is found again soon.
 _RECONNECT_SECS: Final = 1.0
@@ -121,6 +126,9 @@ class ZooKeeperStorage:
         #: How many sessions have ended.
         self._sessions = 0
         self._closed = threading.Event()
+        #: How often there has been a connection; changes under `_connected`.
+        self._connections = 0
+        self._connected = threading.Condition()
         self._listeners: list[Listener] = []
         self._client = KazooClient(
             hosts=settings.hosts,
@@ -129,13 +137,6 @@ class ZooKeeperStorage:
         )
         self._client.add_listener(self._changed)
         self._watches = Watches(self._client, self._wait, _LOST)
-        self._retry = KazooRetry(
-            max_tries=settings.retry_times + 1,
-            delay=settings.retry_interval_secs,
-            max_delay=settings.retry_ceiling_secs,
-            ignore_expire=False,
-            interrupt=self._closed.is_set,
-        )
 
     # ---- connection ----------------------------------------------------------------------------
 
@@ -162,7 +163,9 @@ class ZooKeeperStorage:
         """End the session, its watchers and its listeners."""
         if self._closed.is_set():
             return
-        self._closed.set()
+        with self._connected:
+            self._closed.set()
+            self._connected.notify_all()
         self._watches.stop()
         self._client.stop()
         self._client.close()
@@ -189,6 +192,9 @@ class ZooKeeperStorage:
                 _LOG.exception("a listener failed to take the state %s", self._state)
         if self._state == ConnectionState.CONNECTED:
             self._watches.connected()
+            with self._connected:
+                self._connections += 1
+                self._connected.notify_all()
 
     # ---- operations ----------------------------------------------------------------------------
 
@@ -318,15 +324,40 @@ class ZooKeeperStorage:
             return attempt()
 
         try:
-            return self._retry.copy()(once) if retry else once()
+            return self._repeated(once) if retry else once()
         except _LOST as error:
-            reason = "" if isinstance(error, RetryFailedError) else f" ({type(error).__name__})"
             raise ConnectionLost(
                 f"{what} {path}: the connection to ZooKeeper at {self._settings.hosts} is "
-                f"{self._state}{reason}"
+                f"{self._state} ({type(error).__name__})"
             ) from error
         except KazooException as error:
             raise _translated(error, what, path) from error
+
+    def _repeated(self, once: Callable[[], T]) -> T:
+        """Attempt it until it does not lose the connection, or that happened often enough."""
+        settings = self._settings
+        secs = settings.retry_interval_secs
+        for _ in range(settings.retry_times):
+            connections = self._connections
+            try:
+                return once()
+            except _BROKEN:
+                self._wait_connected(connections, secs)
+                if self._closed.is_set():
+                    raise
+                secs = min(2 * secs, settings.retry_ceiling_secs)
+        return once()
+
+    def _wait_connected(self, connections: int, secs: float) -> None:
+        """Wait for so long, but no longer than until there has been another connection.
+
+        Waits become long while ZooKeeper is away; once it is back nothing shall have to wait.
+        """
+        with self._connected:
+            self._connected.wait_for(
+                lambda: self._closed.is_set() or self._connections > connections,
+                secs * random.uniform(1 - _JITTER, 1 + _JITTER),
+            )
 
     def _wait(self, operation: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """One attempt, only if there is a connection now: kazoo would keep it for the next one."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -115,6 +117,27 @@ def test_operations_are_tried_again_as_often_as_configured(storage: Interfered) 
     with pytest.raises(ConnectionLost, match=r"^read /a: the connection to ZooKeeper at "):
         storage.read("/a")
     assert storage.lost == ["get"]
+
+
+def test_operations_are_tried_again_as_soon_as_there_is_a_connection(
+    zookeeper: DevZooKeeper,
+) -> None:
+    """Whatever the wait, which has become long when ZooKeeper was away for long."""
+    proxy = Proxy(zookeeper.port)
+    patient = replace(settings(proxy.port), retry_interval_secs=3600, retry_ceiling_secs=3600)
+    storage = Interfered(patient)
+    storage.start()
+    storage.create("/a", b"it")
+    storage.listen(lambda state: proxy.mend() if state is SUSPENDED else None)
+    storage.before["get"] = proxy.cut
+    found: list[Node | None] = []
+    reader = threading.Thread(target=lambda: found.append(storage.read("/a")))
+    reader.start()
+    reader.join(GENEROUS_SECS)
+    storage.close()
+    reader.join()
+    proxy.close()
+    assert found == [Node(b"it", 0)]
 
 
 def test_operations_are_not_tried_again_in_another_session(
