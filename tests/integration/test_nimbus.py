@@ -73,7 +73,8 @@ def test_from_submit_to_removal(leader: RunningNimbus, archive: bytes) -> None:
     nimbus.rebalance("words", definitions.RebalanceOptions(wait_secs=0, num_executors={"count": 4}))
     wait_until(lambda: len(_executors(leader, id_)) == 5, GENEROUS_SECS, "the new executors")
     assert state.assignment(id_).version == 2  # type: ignore[union-attr]
-    assert nimbus.getTopologySummary(id_).status == "INACTIVE"
+    # It is paused until what moves is assigned.
+    wait_until(lambda: nimbus.getTopologySummary(id_).status == "INACTIVE", GENEROUS_SECS)
 
     nimbus.killTopologyWithOpts("words", definitions.KillOptions(wait_secs=0))
     wait_until(lambda: not state.storms(), GENEROUS_SECS, "the removal")
