@@ -42,6 +42,22 @@ def assignment_of(run: OracleRun) -> Assignment:
     return found
 
 
+def is_followed(state: ClusterState, topology_id: str, executors: int) -> bool:
+    """Whether so many executors are assigned, and each worker says that it follows that."""
+    assignment = state.assignment(topology_id)
+    if assignment is None or len(assignment.executor_node_port) != executors:
+        return False
+    infos = [state.supervisor_info(id_) for id_ in state.supervisors()]
+    versions = [
+        beat.assignment_version
+        for info in infos
+        if info is not None
+        for beat in info.worker_heartbeats.values()
+        if beat.storm_id == topology_id
+    ]
+    return versions == [assignment.version] * len(set(assignment.executor_node_port.values()))
+
+
 def nodes_of(cluster: Cluster, topology_id: str) -> list[str]:
     """All nodes in ZooKeeper whose path names this topology."""
     client = KazooClient(f"{HOST}:{cluster.zookeeper_port}")

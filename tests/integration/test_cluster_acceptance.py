@@ -21,6 +21,7 @@ from tests.cluster import (
     check,
     family,
     files_of,
+    is_followed,
     nodes_of,
     pids,
     state_of,
@@ -62,6 +63,8 @@ def wait_until_laid_out(run: OracleRun, workers: int, executors: int) -> None:
         )
 
     wait_for(is_so, f"{workers} workers with {executors} executors")
+    with state_of(run.cluster) as state:
+        wait_for(lambda: is_followed(state, run.id, executors), "all workers follow that")
 
 
 def flowing(run: OracleRun, workers: int = 2) -> None:
