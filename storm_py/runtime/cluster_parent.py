@@ -145,6 +145,7 @@ class ClusterParent:
                 self._report(record)
             case control.Restarted():
                 _LOG.warning("%s was started again: %s", self._name(record.executor), record.reason)
+                self._restarted([record.executor])
             case control.LogRecord():
                 _LOG.log(record.level, "%s: %s", record.source, record.text)
             case _:

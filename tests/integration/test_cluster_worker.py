@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import os
+import signal
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -153,6 +155,23 @@ def test_more_workers_and_fewer_while_tuples_flow(tmp_path: Path, assigned: Assi
     assert len(lives["source", 5]) == 1, "need not move, so it is the same process all the time"
     assert len(lives["source", 6]) == 3
     assert len(lives["sink", 1]) == 3, "it was cut off its neighbours and came back to them"
+
+
+def test_who_was_started_anew_gets_another_wave(tmp_path: Path, assigned: Assigned) -> None:
+    assigned.assign(ONE)
+    assigned.launch(FIRST)
+    wait_for_all(tmp_path, assigned)
+    assert assigned.state.wave(ID) == 1
+
+    def split() -> int:
+        beat = assigned.heartbeat(FIRST)
+        assert beat is not None
+        return next(executor.pid for executor in beat.executors if executor.first_task == 7)
+
+    wait_until(split, GENEROUS_SECS, "its process is known")
+    os.kill(split(), signal.SIGKILL)
+    wait_until(lambda: assigned.state.wave(ID) == 2, GENEROUS_SECS, "another wave")
+    wait_until(assigned.is_over, GENEROUS_SECS, "it has come through")
 
 
 @pytest.mark.parametrize("victim", [FIRST, SECOND])
