@@ -9,6 +9,7 @@ path, for what cannot be read. Paths are in `storm_py.cluster.paths`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from storm_py.errors import NodeExists, NoNode, VersionMismatch
@@ -30,12 +31,14 @@ from .records import (
     WorkerRegistration,
 )
 
-__all__ = ["MAX_ERRORS", "ClusterState"]
+__all__ = ["MAX_ERRORS", "MAX_ERROR_CHARS", "ClusterState"]
 
 R = TypeVar("R", bound=Record)
 
 #: How many errors of a component are kept, as in Storm.
 MAX_ERRORS = 10
+#: How much of the text of an error: ZooKeeper ends the connection of who sends it a megabyte.
+MAX_ERROR_CHARS = 20_000
 
 
 class ClusterState:
@@ -314,6 +317,7 @@ class ClusterState:
     def report_error(self, storm_id: str, component_id: str, error: ErrorInfo) -> None:
         """Add an error of a component; the oldest ones above `MAX_ERRORS` go.
 
+        Of a text above `MAX_ERROR_CHARS` the middle is left out.
         NoNode if there is no place for it: the topology is gone, and nothing of it may come back.
         """
         if self._storage.read(paths.storm_errors(storm_id)) is None:
@@ -321,6 +325,7 @@ class ClusterState:
                 f"{paths.storm_errors(storm_id)} does not exist: there is no topology {storm_id}, "
                 f"to take an error of {component_id!r}"
             )
+        error = replace(error, error=_shortened(error.error))
         self._put(paths.last_error(storm_id, component_id), error)
         self._storage.create(paths.error(storm_id, component_id), error.to_bytes(), sequence=True)
         parent = paths.component_errors(storm_id, component_id)
@@ -406,3 +411,10 @@ class ClusterState:
             self._storage.create(path)
         except NodeExists:
             pass
+
+
+def _shortened(text: str) -> str:
+    left_out, half = len(text) - MAX_ERROR_CHARS, MAX_ERROR_CHARS // 2
+    if left_out <= 0:
+        return text
+    return f"{text[:half]}\n... {left_out} characters ...\n{text[-half:]}"

@@ -8,13 +8,14 @@ import pytest
 
 from storm_py.cluster.base import ConnectionState, StateStorage
 from storm_py.cluster.records import (
+    ErrorInfo,
     LogConfig,
     LogLevel,
     StormBase,
     TopologyStatus,
     WorkerRegistration,
 )
-from storm_py.cluster.storm_cluster_state import MAX_ERRORS, ClusterState
+from storm_py.cluster.storm_cluster_state import MAX_ERROR_CHARS, MAX_ERRORS, ClusterState
 from storm_py.errors import (
     ConnectionLost,
     InvalidRecord,
@@ -223,6 +224,18 @@ def test_the_newest_errors_of_each_component_are_kept(state: ClusterState) -> No
     assert state.errors(ID, "other") == [error_info(99)]
     assert state.errors(ID, "count") == []
     assert state.last_error(ID, "count") is None
+
+
+def test_a_long_error_is_kept_in_part(state: ClusterState) -> None:
+    state.setup_errors(ID)
+    text = "ValueError: " + "\N{GRINNING FACE}" * 500_000 + "the end"
+    state.report_error(ID, "count", ErrorInfo(text, 1))
+    found = state.last_error(ID, "count")
+    assert found is not None
+    assert state.errors(ID, "count") == [found]
+    left_out = len(text) - MAX_ERROR_CHARS
+    half = MAX_ERROR_CHARS // 2
+    assert found.error == f"{text[:half]}\n... {left_out} characters ...\n{text[-half:]}"
 
 
 def test_errors_are_torn_down_for_good(state: ClusterState, others: ClusterState) -> None:
