@@ -52,6 +52,8 @@ class Assigned:
         self._numbers: dict[tuple[str, int], int] = {}
         self._next_number = 1
         self._launched = 0
+        #: storm.local.hostname of who is launched
+        self.host = "localhost"
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self._specs: dict[int, WorkerSpec] = {}
         topology = builder.create_topology()
@@ -105,7 +107,7 @@ class Assigned:
         spec = self._specs[port] = WorkerSpec(
             worker_id=f"w{self._launched}",
             supervisor_id=NODE,
-            host="localhost",
+            host=self.host,
             port=port,
             topology_id=ID,
             code_checksum=CHECKSUM,

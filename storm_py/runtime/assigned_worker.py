@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from storm_py.cluster.records import Assignment, ErrorInfo
 from storm_py.cluster.storm_cluster_state import ClusterState
@@ -37,6 +37,8 @@ from .worker import Worker
 
 _LOG = logging.getLogger("storm_py.worker")
 
+_ADVICE: Final = "set it to a name by which the other machines reach this one"
+
 
 def run(path: Path, fork_server: subprocess.Popen[bytes]) -> None:
     """Be the worker of this specification; exits with code 1 if it cannot be."""
@@ -49,11 +51,12 @@ def run(path: Path, fork_server: subprocess.Popen[bytes]) -> None:
         storage.start(patience)
         state = ClusterState(storage)
         try:
+            address = _address(spec.host)
             assigned = _prepare(spec, state, patience)
         except StormPyError as error:
             _tell(state, spec, error)
             raise
-        _serve(spec, state, assigned, fork_server)
+        _serve(spec, address, state, assigned, fork_server)
     except StormPyError as error:
         _LOG.error("%s", error)
         sys.exit(1)
@@ -98,6 +101,7 @@ def _assignment(spec: WorkerSpec, state: ClusterState, patience_secs: float) -> 
 
 def _serve(
     spec: WorkerSpec,
+    address: str,
     state: ClusterState,
     run: AssignedRun,
     fork_server: subprocess.Popen[bytes],
@@ -114,7 +118,6 @@ def _serve(
 
     link = ClusterLink(state, spec.topology_id, run.worker, wake)
     try:
-        address = _address(spec.host)
         parent = ClusterParent(spec, run, link, wakeup)
         slot = Slot(
             run.worker, run.incarnation, spec.port, address, Path(spec.log_folder), rotated=True
@@ -137,14 +140,22 @@ def _serve(
 
 
 def _address(host: str) -> str:
-    """A host of this machine as a number; StormPyError if there is no such host."""
+    """A host of this machine as a number; StormPyError if it is none of this machine."""
+    what = f"{Config.STORM_LOCAL_HOSTNAME} is {host!r}"
     try:
         found: list[Any] = socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)
     except OSError as error:
-        raise StormPyError(
-            f"{Config.STORM_LOCAL_HOSTNAME} is {host!r}, which has no address: {error}"
-        ) from error
-    return str(found[0][4][0])
+        raise StormPyError(f"{what}, which has no IPv4 address: {error}; {_ADVICE}") from error
+    address = str(found[0][4][0])
+    with socket.socket() as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError as error:
+            where = "" if host == address else f" ({address})"
+            raise StormPyError(
+                f"{what}{where}, no address of this machine: {error.strerror}; {_ADVICE}"
+            ) from error
+    return address
 
 
 def _tell(state: ClusterState, spec: WorkerSpec, error: StormPyError) -> None:

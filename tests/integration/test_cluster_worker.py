@@ -337,3 +337,22 @@ def test_versions_that_differ_are_reported(
     assert error.error.startswith(message)
     assert (error.host, error.port) == ("localhost", FIRST)
     assert message in assigned.log(FIRST)
+
+
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [
+        ("::1", "storm.local.hostname is '::1', which has no IPv4 address: "),
+        ("192.0.2.1", "storm.local.hostname is '192.0.2.1', no address of this machine: "),
+    ],
+)
+def test_a_host_that_is_not_this_one_is_reported(
+    assigned: Assigned, host: str, message: str
+) -> None:
+    assigned.host = host
+    assigned.assign(ONE)
+    assigned.launch(FIRST)
+    assert assigned.left(FIRST) == 1
+    [error] = assigned.state.errors(ID, "__system")
+    assert error.error.startswith(message)
+    assert message in assigned.log(FIRST)
