@@ -54,11 +54,11 @@ class DirectBeats:
 
     def _work(self) -> None:
         while not self._closing.wait(self._every_secs):
-            if is_locked(self._lock):
-                continue
             try:
+                if is_locked(self._lock):
+                    continue
                 self._send()
-            except StormPyError as error:
+            except (OSError, StormPyError) as error:
                 if not self._silent:
                     _LOG.warning("neither the supervisor nor nimbus hears this worker: %s", error)
                 self._silent = True
@@ -98,11 +98,14 @@ def is_locked(path: Path) -> bool:
     """Whether some process holds a file locked with flock.
 
     Not by trying to lock it: whoever wants it at that moment would be refused. A file that is not
-    there is locked by nobody.
+    there is locked by nobody; where the kernel does not show locks nobody knows, and what is told
+    twice does no harm.
     """
     try:
         inode = os.stat(path).st_ino
     except FileNotFoundError:
+        return False
+    if not _LOCKS.exists():
         return False
     for line in _LOCKS.read_text().splitlines():
         fields = line.split()  # "1: FLOCK  ADVISORY  WRITE 708 08:01:2621 0 EOF"
