@@ -69,6 +69,13 @@ class LogConfigRead:
     config: LogConfig
 
 
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """The link reads and writes no more, by a mistake in it."""
+
+    error: Exception
+
+
 Event = AssignmentRead | StormRead | RegistrationRead | WaveRead | LogConfigRead
 
 
@@ -82,7 +89,7 @@ class ClusterLink:
         self._storm_id = storm_id
         self._worker = worker
         self._wake = wake
-        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Event | _Failed] = queue.SimpleQueue()
         self._lock = threading.Condition()
         #: by key, in the order in which they are due
         self._jobs: dict[object, Callable[[], None]] = {}
@@ -122,11 +129,17 @@ class ClusterLink:
     # ---- for the worker's thread ---------------------------------------------------------------
 
     def take(self) -> Event | None:
-        """The next event, None if there is none now."""
+        """The next event, None if there is none now.
+
+        Raises what the link came to an end by: a worker that hears nothing any more must not go on.
+        """
         try:
-            return self._events.get_nowait()
+            event = self._events.get_nowait()
         except queue.Empty:
             return None
+        if isinstance(event, _Failed):
+            raise event.error
+        return event
 
     def follow(self, workers: Collection[int]) -> None:
         """Read the registrations of these other workers from now on, and of no others."""
@@ -170,6 +183,14 @@ class ClusterLink:
             self._lock.notify_all()
 
     def _work(self) -> None:
+        try:
+            self._do_jobs()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the worker's thread has to hear it
+            _LOG.exception("the link to ZooKeeper failed")
+            self._events.put(_Failed(error))
+            self._wake()
+
+    def _do_jobs(self) -> None:
         while True:
             with self._lock:
                 self._lock.wait_for(lambda: self._jobs or self._closing)
