@@ -317,7 +317,8 @@ class ClusterState:
     def report_error(self, storm_id: str, component_id: str, error: ErrorInfo) -> None:
         """Add an error of a component; the oldest ones above `MAX_ERRORS` go.
 
-        Of a text above `MAX_ERROR_CHARS` the middle is left out.
+        Of a text above `MAX_ERROR_CHARS` the middle is left out; what is no text in it, half a
+        surrogate pair, becomes its escape, as nobody could be told of it.
         NoNode if there is no place for it: the topology is gone, and nothing of it may come back.
         """
         if self._storage.read(paths.storm_errors(storm_id)) is None:
@@ -325,7 +326,7 @@ class ClusterState:
                 f"{paths.storm_errors(storm_id)} does not exist: there is no topology {storm_id}, "
                 f"to take an error of {component_id!r}"
             )
-        error = replace(error, error=_shortened(error.error))
+        error = replace(error, error=_presentable(error.error))
         self._put(paths.last_error(storm_id, component_id), error)
         self._storage.create(paths.error(storm_id, component_id), error.to_bytes(), sequence=True)
         parent = paths.component_errors(storm_id, component_id)
@@ -413,7 +414,8 @@ class ClusterState:
             pass
 
 
-def _shortened(text: str) -> str:
+def _presentable(text: str) -> str:
+    text = text.encode(errors="backslashreplace").decode()
     left_out, half = len(text) - MAX_ERROR_CHARS, MAX_ERROR_CHARS // 2
     if left_out <= 0:
         return text

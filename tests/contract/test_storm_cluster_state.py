@@ -238,6 +238,16 @@ def test_a_long_error_is_kept_in_part(state: ClusterState) -> None:
     assert found.error == f"{text[:half]}\n... {left_out} characters ...\n{text[-half:]}"
 
 
+def test_an_error_is_text_that_everybody_can_be_told(state: ClusterState) -> None:
+    state.setup_errors(ID)
+    state.report_error(
+        ID, "count", ErrorInfo("no file b\udcff, b\N{LATIN SMALL LETTER U WITH DIAERESIS}", 1)
+    )
+    found = state.last_error(ID, "count")
+    assert found is not None
+    assert found.error == "no file b\\udcff, b\N{LATIN SMALL LETTER U WITH DIAERESIS}"
+
+
 def test_errors_are_torn_down_for_good(state: ClusterState, others: ClusterState) -> None:
     state.setup_errors(ID)
     others.report_error(ID, "count", error_info())
