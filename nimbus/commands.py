@@ -95,9 +95,11 @@ class Commands:
             except ConnectionLost:
                 raise  # it may exist now: if it does not, the next sweep removes the blobs
             except BaseException:
-                self._data.blobs.delete_topology(id_)
-                with suppress(NotALeader):  # then nobody has reserved anything any more
-                    self._leadership.lead(lambda term: term.give_up(name))
+                try:
+                    self._data.blobs.delete_topology(id_)
+                finally:
+                    with suppress(NotALeader):  # then nobody has reserved anything any more
+                        self._leadership.lead(lambda term: term.give_up(name))
                 raise
         finally:
             archive.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,9 @@ class NimbusData:
     clock: Callable[[], float]
     #: Seconds since 1970: for what others read.
     wall: Callable[[], float]
+    #: Ids of submissions, of all terms of this process: none is given again, however short the
+    #: lives are, and wherever the clock is set.
+    ids_given: set[str] = field(default_factory=set)
 
     @classmethod
     def make(

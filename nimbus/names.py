@@ -13,13 +13,15 @@ from storm_py.errors import InvalidTopologyException
 
 #: What Storm's own pattern for names excludes.
 FORBIDDEN: Final = "/.:\\"
+#: Longest name in UTF-8: what a daemon appends to it still makes the name of a file (255 bytes).
+MAX_BYTES: Final = 200
 
 
 def validate_topology_name(name: str) -> None:
     """Refuse what cannot be the name of a topology with an InvalidTopologyException.
 
-    Storm's rule, and two more: a blank name could not be typed after `storm-py kill`, and ZooKeeper
-    has no paths with control characters.
+    Storm's rule, and three more: a blank name could not be typed after `storm-py kill`, ZooKeeper
+    has no paths with control characters, and file systems have no names of any length.
     """
     found = [character for character in FORBIDDEN if character in name]
     if not name.strip():
@@ -29,6 +31,11 @@ def validate_topology_name(name: str) -> None:
     elif not name.isprintable():
         odd = next(character for character in name if not character.isprintable())
         reason = f"it contains {odd!r}, which cannot be printed"
+    elif (size := len(name.encode())) > MAX_BYTES:
+        raise InvalidTopologyException(
+            f"Topology name {name!r:.40}... is not valid: it has {size} bytes; choose one of at "
+            f"most {MAX_BYTES}, as files are named after it"
+        )
     else:
         return
     allowed = " ".join(FORBIDDEN)

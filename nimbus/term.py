@@ -76,8 +76,6 @@ class Term:
         #: Names and ids of submissions that are under way.
         self._reserved: dict[str, str] = {}
         self._round_due = 0.0
-        #: Ids that were given out: none is given out again, however short the lives are.
-        self._ids: set[str] = set()
         self.stale = False
 
     def begin(self, now: float) -> None:
@@ -97,7 +95,7 @@ class Term:
         base = self._data.state.storm_base(topology_id)
         if base is None:
             return
-        self._add(topology_id, base)
+        self._lives[topology_id] = self._life(topology_id, base)
         assignment = self._data.state.assignment(topology_id)
         if assignment is not None:
             self._rounds.prune(topology_id, assignment)
@@ -115,10 +113,10 @@ class Term:
             )
         number = 1
         wall = self._data.wall()
-        taken = self._ids | self._data.blobs.topologies()
+        taken = self._data.ids_given | self._data.blobs.topologies()
         while (id_ := make_topology_id(name, number, wall)) in taken:
             number += 1
-        self._ids.add(id_)
+        self._data.ids_given.add(id_)
         self._reserved[name] = id_
         return id_
 
@@ -129,10 +127,11 @@ class Term:
             raise NotALeader(
                 f"{base.name} was not submitted: another nimbus led meanwhile; submit it again"
             )
+        life = self._life(topology_id, base)  # what cannot be managed is not stored
         with self._storing():
             self._data.state.activate_storm(topology_id, base)
         del self._reserved[base.name]
-        self._add(topology_id, base)
+        self._lives[topology_id] = life
         _LOG.info("%s was submitted by %s: %s", topology_id, base.owner, base.status)
         self.request_round(0.0)
 
@@ -220,11 +219,11 @@ class Term:
             raise not_alive(name, list(self._names))
         return found
 
-    def _add(self, topology_id: str, base: StormBase) -> None:
+    def _life(self, topology_id: str, base: StormBase) -> _Life:
         conf: dict[str, Any] = dict(self._data.catalogue.get(topology_id).conf)
         timeout_secs = conf[Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS]
         cycle = TopologyLifecycle(topology_id, state_of(base), timeout_secs)
-        self._lives[topology_id] = _Life(base.name, cycle, conf[Config.STORM_PY_KILL_ON_END])
+        return _Life(base.name, cycle, conf[Config.STORM_PY_KILL_ON_END])
 
     def _act(self, topology_id: str, actions: list[Action]) -> None:
         """Carry out what a lifecycle says; what a StormBase holds of it is stored at once."""
@@ -236,7 +235,7 @@ class Term:
                     case SetStatus(state):
                         self._set(topology_id, state)
                     case Schedule(at, what):
-                        secs = at - self._data.clock()
+                        secs = max(0.0, at - self._data.clock())
                         _LOG.info("%s: %s in %.0f s", topology_id, what, secs)
                     case Remove():
                         self._check_acting()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storm_py.bundle import code_key
 from storm_py.errors import InvalidTopologyException
+from storm_py.nimbus.blobstore import BlobStore
 from storm_py.nimbus.names import (
     FORBIDDEN,
+    MAX_BYTES,
     is_topology_name_allowed,
     make_topology_id,
     topology_name,
@@ -42,6 +47,18 @@ def test_a_name_is_refused(name: str, reason: str) -> None:
         validate_topology_name(name)
     assert str(caught.value) == f"Topology name {name!r} is not valid: {reason}{ADVICE}"
     assert not is_topology_name_allowed(name, taken=[])
+
+
+@pytest.mark.parametrize("letter", ["x", "ä", "字"])
+def test_a_name_may_be_as_long_as_what_is_made_of_it_can_be_a_file(
+    letter: str, tmp_path: Path
+) -> None:
+    longest = letter * (MAX_BYTES // len(letter.encode()))
+    validate_topology_name(longest)
+    id_ = make_topology_id(longest, 10**9, 10**11)
+    BlobStore(tmp_path).put(code_key(id_), b"")
+    with pytest.raises(InvalidTopologyException, match=r"it has 20[1-3] bytes; choose one of at"):
+        validate_topology_name(longest + letter)
 
 
 def test_a_name_that_is_taken_is_not_allowed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +20,10 @@ from storm_py.cluster.records import (
 )
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.components import pack
-from storm_py.errors import AlreadyAliveException, ConnectionLost, NotALeader
+from storm_py.errors import AlreadyAliveException, ConnectionLost, NotALeader, RemoteError
 from storm_py.nimbus import lifecycle
 from storm_py.nimbus.blobstore import keys_of
+from storm_py.nimbus.catalogue import Submitted
 from storm_py.rpc.definitions import KillOptions, RebalanceOptions
 from tests.cluster_records import error_info
 from tests.helpers import wait_until
@@ -113,6 +115,35 @@ class TestSubmissions:
             ids.append(bench.term.reserve("words"))
             bench.term.give_up("words")
         assert len(set(ids)) == 3
+
+    def test_no_id_is_given_out_twice_by_two_terms(self, bench: Bench) -> None:
+        first = bench.term.reserve("words")
+        bench.begin()
+        assert bench.term.reserve("words") != first
+
+    def test_what_cannot_be_managed_is_not_stored(self, bench: Bench, archive: bytes) -> None:
+        def unreadable(topology_id: str) -> Submitted:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bench.data.catalogue, "get", unreadable)
+            with pytest.raises(RemoteError, match="Too many open files"):
+                submit(bench.nimbus, archive)
+        assert bench.state.storms() == ()
+        assert bench.data.blobs.keys() == frozenset()
+        submit(bench.nimbus, archive)  # the name is free
+
+    def test_blobs_that_cannot_be_removed_do_not_keep_the_name(
+        self, bench: Bench, archive: bytes
+    ) -> None:
+        def refuse(topology_id: str) -> None:
+            raise OSError(errno.EIO, "Input/output error")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bench.data.blobs, "delete_topology", refuse)
+            with pytest.raises(RemoteError, match="Input/output error"):
+                submit(bench.nimbus, b"no archive")
+        submit(bench.nimbus, archive)
 
     def test_two_of_one_name_at_the_same_time(self, bench: Bench) -> None:
         bench.term.reserve("words")
@@ -265,6 +296,16 @@ class TestKill:
         other = submit(bench.nimbus, archive, "other")
         bench.tick()
         assert set(assignment(bench, other).executor_node_port.values()) == {("s2", 6700)}
+
+    def test_the_log_has_no_wait_below_zero(
+        self, bench: Bench, archive: bytes, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        id_ = submit(bench.nimbus, archive)
+        asked = bench.clocks.passed()
+        bench.clocks.passed.advance(0.01)  # until the loop has time
+        with caplog.at_level(logging.INFO):
+            bench.term.kill("words", lifecycle.KillOptions(0), asked)
+        assert f"{id_}: REMOVE in 0 s" in caplog.messages
 
 
 class TestRebalance:
