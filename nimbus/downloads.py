@@ -1,7 +1,8 @@
 """Downloads: blobs that are being fetched piece by piece, and how far each client is.
 
 A session keeps its file open, so that what is removed meanwhile is still read to its end. One that
-nobody has asked for a while is closed.
+nobody has asked for a while is closed; and of too many that which nobody has asked for longest, as
+each is an open file.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import BinaryIO, Final
 
 from storm_py.errors import BlobError
 
-__all__ = ["IDLE_SECS", "Downloads"]
+__all__ = ["IDLE_SECS", "MOST", "Downloads"]
 
 #: As Storm's nimbus.file.copy.expiration.secs.
 IDLE_SECS: Final = 600.0
+#: Downloads at the same time.
+MOST: Final = 256
 
 
 @dataclass(slots=True)
@@ -36,8 +39,14 @@ class Downloads:
     def begin(self, file: BinaryIO, now: float) -> str:
         """Begin to send a file, which is closed in the end; gives the session."""
         name = str(uuid.uuid4())
+        closing = None
         with self._lock:
+            if len(self._sessions) >= MOST:
+                longest = min(self._sessions, key=lambda one: self._sessions[one].used)
+                closing = self._sessions.pop(longest)
             self._sessions[name] = _Session(file, now)
+        if closing is not None:
+            closing.file.close()
         return name
 
     def next(self, name: str, now: float) -> bytes:
@@ -47,7 +56,7 @@ class Downloads:
             if session is None:
                 raise BlobError(
                     f"there is no download {name!r:.80}: it came to its end, or nobody asked for "
-                    f"more within {IDLE_SECS:.0f} s; begin anew"
+                    f"more within {IDLE_SECS:.0f} s, or too many others did; begin anew"
                 )
             session.used = now
         chunk = session.file.read(self._chunk_bytes)

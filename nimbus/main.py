@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import resource
 import signal
 import sys
 import threading
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,10 +26,11 @@ from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.cluster.zookeeper import ZooKeeperSettings, ZooKeeperStorage
 from storm_py.config import Config, local_dir
 from storm_py.errors import RpcError, StormPyError
-from storm_py.rpc.limits import Limits
+from storm_py.rpc.limits import TOLD_CONNECTIONS, Limits
 from storm_py.rpc.server import ThriftServer
 
 from .data import NimbusData
+from .downloads import MOST
 from .handler import NimbusHandler
 from .service import NimbusService
 
@@ -42,6 +45,8 @@ _LOOK_SECS: Final = 0.1
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 #: What calls that run get to end when nimbus is told to.
 _STOP_SECS: Final = 5.0
+#: Files that may be open besides those of the connections that are served.
+_OTHER_FILES: Final = TOLD_CONNECTIONS + MOST + 128
 
 
 def run(conf: Mapping[str, Any]) -> None:
@@ -59,7 +64,7 @@ def run(conf: Mapping[str, Any]) -> None:
     data = NimbusData.make(conf, me, ClusterState(storage), folder, time.monotonic, time.time)
     service = NimbusService(data, storage)
     handler = NimbusHandler(data, service, service.complaint)
-    server = ThriftServer(handler, host, port, limits=Limits.of(conf), name="nimbus")
+    server = ThriftServer(handler, host, port, limits=_limits(conf), name="nimbus")
     with _until_told(service.stop), _alone(folder), ExitStack() as stack:
         data.inbox.clean()
         data.blobs.check()
@@ -72,6 +77,21 @@ def run(conf: Mapping[str, Any]) -> None:
             stack.callback(server.stop, _STOP_SECS)  # calls that run have use for the connection
             service.run()
     _LOG.info("nimbus at %s has ended", me.nimbus_id)
+
+
+def _limits(conf: Mapping[str, Any]) -> Limits:
+    """What clients may do; idle ones must not take the files that nimbus itself has to open."""
+    limits = Limits.of(conf)
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.connections + _OTHER_FILES
+    if files < wanted:
+        files = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+    if files >= wanted:
+        return limits
+    connections = max(files - _OTHER_FILES, files // 4)
+    _LOG.warning("at most %d files may be open: %d connections are served", files, connections)
+    return replace(limits, connections=connections)
 
 
 def _listen(server: ThriftServer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -187,3 +188,20 @@ def test_it_can_be_told_to_end_while_it_waits_for_zookeeper(start: Start) -> Non
     found.wait_for("looks for ZooKeeper")
     assert found.end(signal.SIGTERM) == 0
     reserved.close()
+
+
+def test_idle_clients_do_not_take_the_files_that_nimbus_needs(start: Start, port: int) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
+    try:
+        found = start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    found.wait_for("leads")
+    idle = [socket.create_connection((HOST, port)) for _ in range(200)]
+    with ThriftClient(HOST, port) as client:
+        assert client.nimbus.getTopologySummaries() == []
+    for each in idle:
+        each.close()
+    assert found.end(signal.SIGTERM) == 0
+    assert "open files" not in found.log.read_text()

@@ -10,7 +10,7 @@ import pytest
 
 from storm_py.errors import BlobError, KeyNotFoundException
 from storm_py.nimbus.blobstore import BlobStore, keys_of
-from storm_py.nimbus.downloads import IDLE_SECS, Downloads
+from storm_py.nimbus.downloads import IDLE_SECS, MOST, Downloads
 from storm_py.nimbus.inbox import Inbox
 from tests.disk import little_room
 
@@ -195,6 +195,19 @@ class TestDownloads:
         assert found == [b"ab", b"ab", b"c"]
         downloads.close()
 
+    def test_of_too_many_the_one_that_waits_longest_is_closed(self, blobs: BlobStore) -> None:
+        blobs.put(KEY, b"abc")
+        downloads = Downloads(2)
+        files = [blobs.open(KEY) for _ in range(MOST + 1)]
+        sessions = [downloads.begin(file, at) for at, file in enumerate(files[:-1])]
+        assert downloads.next(sessions[0], MOST) == b"ab"
+        downloads.begin(files[-1], MOST)
+        assert [file.closed for file in files] == [False, True] + [False] * (MOST - 1)
+        with pytest.raises(BlobError, match="or too many others did; begin anew"):
+            downloads.next(sessions[1], MOST)
+        downloads.close()
+        assert all(file.closed for file in files)
+
     def test_one_that_nobody_asks_for_is_closed(self, blobs: BlobStore) -> None:
         blobs.put(KEY, b"abc")
         downloads = Downloads(2)
@@ -202,5 +215,5 @@ class TestDownloads:
         downloads.expire(IDLE_SECS - 1)
         assert downloads.next(session, IDLE_SECS - 1) == b"ab"
         downloads.expire(2 * IDLE_SECS)
-        with pytest.raises(BlobError, match="nobody asked for more within 600 s; begin anew"):
+        with pytest.raises(BlobError, match="nobody asked for more within 600 s, or too"):
             downloads.next(session, 2 * IDLE_SECS)
