@@ -15,6 +15,20 @@ from storm_py.wire.control import ErrorReport
 from .user_code import Report
 
 
+def error_text(error: ErrorReport) -> str:
+    """An error as it is stored: where it was, what it says, and its traceback.
+
+    A traceback ends with what the error says, which is there already.
+    """
+    text = f"task {error.task}, {error.where}: {error.message}"
+    trace, said = error.traceback.rstrip(), error.message.rstrip().removesuffix(":")
+    if said and trace.endswith(said):
+        frames, _, module = trace.removesuffix(said).rpartition("\n")
+        if not module or (module.endswith(".") and " " not in module):
+            trace = frames
+    return f"{text}\n{trace}".rstrip()
+
+
 class Reports:
     """Those of one executor; `send` is the port's."""
 

@@ -39,6 +39,7 @@ from storm_py.engine.cluster_waves import Action as WaveAction
 from storm_py.engine.cluster_waves import Begin, ClusterWaves, Ends, Renew, Tell
 from storm_py.engine.log_levels import LogLevels, Setting
 from storm_py.engine.membership import Action, Membership, Order, Publish, Registration
+from storm_py.engine.reports import error_text
 from storm_py.heartbeat import ExecutorStatistics, Heartbeat
 from storm_py.wire import control
 from storm_py.worker_spec import WorkerSpec
@@ -266,7 +267,7 @@ class ClusterParent:
         return plan.label(instance) if instance in plan.instances else "the stream manager"
 
     def _report(self, record: control.ErrorReport) -> None:
-        text = f"task {record.task}, {record.where}: {record.message}\n{record.traceback}".strip()
+        text = error_text(record)
         _LOG.error("%s, %s", record.component, text)
         info = ErrorInfo(text, int(time.time()), self._spec.host, self._spec.port)
         self._link.report_error(record.component, info)
