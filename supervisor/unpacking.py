@@ -40,8 +40,8 @@ _BROKEN: Final = (
 class Limits:
     """How much of one topology a node takes."""
 
-    #: Size of a blob.
-    blob_bytes: int = 100 * 1024 * 1024
+    #: Size of a blob: nimbus decides by storm_py.submit.max.bytes, and this is the most of that.
+    blob_bytes: int = 1024 * 1024 * 1024
     #: Size of all files of an archive, unpacked.
     unpacked_bytes: int = 1024 * 1024 * 1024
     #: Files and folders in an archive.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from storm_py.config import KEYS, Config
 from storm_py.errors import BlobError, StormPyError
 from storm_py.supervisor.assignment import Code
 from storm_py.supervisor.folders import LocalFolder
@@ -282,6 +283,12 @@ def test_damaged_topology_or_conf_is_named_and_not_kept(
     blobs.checksums[f"words-1-1-{name}"] = sha256(b"another")
     assert f"blob words-1-1-{name} is damaged" in failure(localizer.localize(code, 6700))
     assert left(folder) == []
+
+
+def test_a_node_takes_what_nimbus_may_be_told_to_take() -> None:
+    key = KEYS[Config.STORM_PY_SUBMIT_MAX_BYTES]
+    assert key.accepts(Limits().blob_bytes)
+    assert not key.accepts(Limits().blob_bytes + 1)
 
 
 def test_a_blob_over_the_limit_is_refused(folder: LocalFolder, blobs: FakeBlobs) -> None:
