@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -36,6 +37,8 @@ _log = logging.getLogger(__name__)
 _RETRY_SECS: Final = 1.0
 #: How long a supervisor that stops waits for the thread, which may try to connect.
 _STOP_SECS: Final = 1.0
+#: Signs of life that are remembered: any of them may be what an attempt that failed has written.
+_SAID: Final = 16
 
 
 class ClusterWatch:
@@ -73,6 +76,10 @@ class ClusterWatch:
         self._due: set[str | None] = {None}
         self._info: SupervisorInfo | None = None
         self._beat_due = False
+
+        #: The last signs of life, written or perhaps written.
+        self._said: deque[SupervisorInfo] = deque(maxlen=_SAID)
+        self._has_twin = False
 
         self._watches: dict[str, Cancel] = {}
         self._wanted: dict[str, dict[int, LocalAssignment]] = {}
@@ -179,11 +186,31 @@ class ClusterWatch:
         if info is None or not due:
             return
         try:
+            self._look_for_a_twin(state, info.hostname)
+            self._said.append(info)
             state.supervisor_heartbeat(self._supervisor_id, info)
         except StormPyError:
             with self._lock:
                 self._beat_due = True
             raise
+
+    def _look_for_a_twin(self, state: ClusterState, host: str) -> None:
+        """Say so if another supervisor that lives has this one's id, and its work with that."""
+        if not self._said:
+            return  # what is there may be of an earlier life
+        try:
+            found = state.supervisor_info(self._supervisor_id)
+        except InvalidRecord:
+            found = None  # it is written anew now
+        is_twin = found is not None and found not in self._said
+        if found is not None and is_twin and not self._has_twin:
+            _log.error(
+                "another supervisor, on %s, has the id of this one, %s on %s: both start the same "
+                "workers, which end each other. Its storm.local.dir is a copy: stop one of them, "
+                "and remove the folder supervisor in its storm.local.dir",
+                *(found.hostname, self._supervisor_id, host),
+            )
+        self._has_twin = is_twin
 
     def _read(self, state: ClusterState) -> None:
         with self._lock:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,38 @@ def test_a_second_supervisor_on_the_same_folder_is_refused(cell: Cell) -> None:
     second.join()
     assert isinstance(second.error, LocalStateError)
     assert "another supervisor uses the folder" in str(second.error)
+
+
+def test_two_supervisors_of_one_id_say_so(
+    cell: Cell, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = cell.start(heartbeat_secs=0.05)
+    wait_until(lambda: cell.info() is not None, GENEROUS_SECS, "the first is up")
+    copy = LocalFolder(tmp_path / "copy")
+    shutil.copytree(cell.folder.local_state.parent, copy.local_state.parent)
+    second = InProcess(copy, cell.cluster, heartbeat_secs=0.05, host="elsewhere")
+    text = f"another supervisor, on elsewhere, has the id of this one, {cell.supervisor_id} on "
+    wait_until(lambda: text in caplog.text, GENEROUS_SECS, text)
+    second.stop()
+    first.stop()
+
+
+def test_a_supervisor_that_follows_itself_has_no_twin(
+    cell: Cell, caplog: pytest.LogCaptureFixture
+) -> None:
+    times: set[int] = set()
+
+    def beats(more: int) -> bool:
+        info = cell.info()
+        if info is not None:
+            times.add(info.time_secs)
+        return len(times) >= more
+
+    for more in (2, 4):
+        found = cell.start(heartbeat_secs=0.05)
+        wait_until(partial(beats, more), GENEROUS_SECS, "signs of life")
+        found.stop()
+    assert "has the id of this one" not in caplog.text
 
 
 def test_workers_live_on_without_their_supervisor(cell: Cell) -> None:
