@@ -198,13 +198,18 @@ class Term:
                 self._act(id_, life.cycle.kill(KillOptions(0), now))
 
     def _has_ended(self, topology_id: str) -> bool:
-        """Whether all workers have passed the END wave of now."""
+        """Whether all workers have passed the END wave of now, with all that they run now."""
         state = self._data.state
         assignment, wave = state.assignment(topology_id), state.wave(topology_id)
         if assignment is None:
             return False
         found = [state.registration(topology_id, n) for n in assignment.worker_numbers.values()]
-        return all(one is not None and one.ended_wave >= wave for one in found)
+        return all(
+            one is not None
+            and one.assignment_version >= assignment.version
+            and one.ended_wave >= wave
+            for one in found
+        )
 
     # ---- how -----------------------------------------------------------------------------------
 

@@ -146,7 +146,12 @@ class Assigned:
         """Whether all workers have passed the END wave of now."""
         wave = self.state.wave(ID)
         found = [self.state.registration(ID, number) for number in self._numbers.values()]
-        return all(each is not None and each.ended_wave >= wave for each in found)
+        return all(
+            each is not None
+            and each.assignment_version == self._version
+            and each.ended_wave >= wave
+            for each in found
+        )
 
     def kill(self, port: int) -> None:
         """End a worker as hard as it gets, with what it started (it is a session of its own)."""

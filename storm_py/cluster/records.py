@@ -121,6 +121,8 @@ class WorkerRegistration(Record):
     #: How far the end of the input has come here, see `storm_py.engine.cluster_waves`.
     ended_wave: int = 0
     spouts_ended: bool = False
+    #: Of the assignment that this is said under: a later one may give the worker more to run.
+    assignment_version: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

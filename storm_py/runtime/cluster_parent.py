@@ -181,13 +181,13 @@ class ClusterParent:
         if assignment.code_checksum != self._spec.code_checksum:
             _LOG.info("version %d runs other code: not here", assignment.version)
             return
+        self._version = assignment.version
         workers: frozenset[int] = frozenset()
         if self._run.has_worker(assignment):
             plan = self._run.adopt(assignment)
             workers = frozenset(plan.workers)
             self._follow(plan, time.monotonic())
         _LOG.info("following version %d of the assignment", assignment.version)
-        self._version = assignment.version
         self._perform(self._membership.assigned(assignment.version, workers))
 
     def _on_storm(self, base: StormBase | None) -> None:
@@ -219,11 +219,14 @@ class ClusterParent:
             match action:
                 case Publish(registration=registration):
                     self._registration = registration
-                    self._link.publish(_to_record(registration, self._ends))
+                    self._publish(registration)
                 case Order(record=control.Stop()):
                     self._stop("another worker has its place, or none has")
                 case Order(record=record):
                     self._orders.append(record)
+
+    def _publish(self, registration: Registration) -> None:
+        self._link.publish(_to_record(registration, self._ends, self._version))
 
     def _go_on(self, actions: list[WaveAction]) -> None:
         for action in actions:
@@ -235,7 +238,7 @@ class ClusterParent:
                 case Tell(ends=ends):
                     self._ends = ends
                     if self._registration is not None:
-                        self._link.publish(_to_record(self._registration, ends))
+                        self._publish(self._registration)
 
     def _restarted(self, instances: Iterable[int]) -> None:
         """Their processes are new; for the stream manager, 0, markers may be lost as well."""
@@ -326,7 +329,7 @@ def _settings(config: LogConfig) -> dict[str, Setting]:
     }
 
 
-def _to_record(registration: Registration, ends: Ends) -> WorkerRegistration:
+def _to_record(registration: Registration, ends: Ends, version: int) -> WorkerRegistration:
     return WorkerRegistration(
         registration.worker,
         registration.incarnation,
@@ -335,6 +338,7 @@ def _to_record(registration: Registration, ends: Ends) -> WorkerRegistration:
         registration.control,
         ends.wave,
         ends.spouts,
+        version,
     )
 
 

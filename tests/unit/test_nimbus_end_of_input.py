@@ -46,8 +46,10 @@ def running(bench: Bench, archive: bytes) -> str:
 
 
 def passed(bench: Bench, id_: str, *waves: int) -> None:
-    for number, wave in zip(assignment(bench, id_).worker_numbers.values(), waves, strict=True):
-        bench.state.register(id_, WorkerRegistration(number, 1, 1, "d", "c", wave, True))
+    found = assignment(bench, id_)
+    for number, wave in zip(found.worker_numbers.values(), waves, strict=True):
+        ours = WorkerRegistration(number, 1, 1, "d", "c", wave, True, found.version)
+        bench.state.register(id_, ours)
     bench.tick(10)
 
 
@@ -64,6 +66,19 @@ def test_an_older_wave_is_not_the_end(bench: Bench, running: str) -> None:
     passed(bench, running, 1, 2)
     assert status(bench, running) is TopologyStatus.ACTIVE
     passed(bench, running, 2, 2)
+    bench.tick()
+    assert bench.state.storms() == ()
+
+
+def test_what_held_under_an_older_assignment_is_not_the_end(bench: Bench, running: str) -> None:
+    passed(bench, running, 1, 0)
+    # The worker that is left gets what the other one ran, and has not heard of it yet.
+    bench.nimbus.rebalance("words", RebalanceOptions(wait_secs=0, num_workers=1))
+    bench.tick()
+    bench.tick(10)
+    assert len(assignment(bench, running).worker_numbers) == 1
+    assert status(bench, running) is TopologyStatus.ACTIVE
+    passed(bench, running, 1)
     bench.tick()
     assert bench.state.storms() == ()
 
