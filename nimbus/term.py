@@ -290,6 +290,8 @@ class Term:
             state.teardown_errors(id_)
         for id_ in set(state.heartbeat_storms()) - alive:
             state.teardown_heartbeats(id_)
+        for id_ in set(state.registration_storms()) - alive:
+            state.teardown_registrations(id_)
         self._data.orphans.sweep(alive, now)
 
     def _check_acting(self) -> None:

@@ -210,6 +210,14 @@ class ClusterState:
         """Have a place for the registrations of a topology's workers."""
         self._ensure(paths.storm_registrations(storm_id))
 
+    def teardown_registrations(self, storm_id: str) -> None:
+        """Remove them all."""
+        self._storage.delete(paths.storm_registrations(storm_id))
+
+    def registration_storms(self) -> tuple[str, ...]:
+        """The ids of topologies that have such a place."""
+        return self._storage.children(paths.REGISTRATIONS)
+
     def claim_worker(self, storm_id: str, worker: int) -> int:
         """This process is that worker from now on; its incarnation, above all earlier ones.
 

@@ -321,8 +321,10 @@ def test_registrations_end_with_their_topology(state: ClusterState, others: Clus
     state.claim_worker(ID, 4)
     state.remove_registration(ID, 4)
     assert state.registered_workers(ID) == (3,)
+    assert state.registration_storms() == (ID,)
     others.remove_storm(ID)
     assert state.registered_workers(ID) == ()
+    assert state.registration_storms() == ()
     with pytest.raises(NoNode, match=f"there is no topology {ID}"):
         state.claim_worker(ID, 3)
     with pytest.raises(NoNode, match=f"there is no topology {ID}"):

@@ -400,9 +400,11 @@ class TestSuccessors:
         id_ = submit(bench.nimbus, archive)
         bench.tick()
         bench.state.remove_storm(id_)
+        bench.state.setup_registrations(id_)  # as a worker leaves them that starts at that moment
         bench.succeed()
         state = bench.state
         assert (state.error_storms(), state.heartbeat_storms(), state.assignments()) == ((), (), ())
+        assert state.registration_storms() == ()
         bench.tick(299)
         assert bench.data.blobs.has_all(id_)
         bench.tick(10)
