@@ -16,8 +16,9 @@ from .assignment import Code
 from .slot_actions import Localize, Release
 from .slot_states import TRANSITIONS, KillReason, MachineState, Step
 
-#: Seconds until a code that could not be localised is tried again; Storm's.
-RETRY_SECS: Final = 3.0
+#: Seconds until a code that could not be localised is tried again, the first, second, ... time in
+#: a row; the last repeats. The first is Storm's. What is damaged may be large, and stays damaged.
+RETRY_SECS: Final = (3.0, 3.0, 3.0, 5.0, 10.0, 20.0, 30.0)
 #: Events and steps that InvalidTransition tells of.
 STORY: Final = 30
 
@@ -128,12 +129,15 @@ class HeldCode:
         self._deadlines = deadlines
         #: whether each is on the disk
         self._ready: dict[Code, bool] = {}
+        #: how often in a row each could not be had
+        self._failures: dict[Code, int] = {}
 
     def need(self, needed: set[Code], wanted: Code | None) -> list[Localize | Release]:
         """Give back what is not needed; ask for what is wanted, one of the needed ones."""
         actions: list[Localize | Release] = []
         for code in [code for code in self._ready if code not in needed]:
             del self._ready[code]
+            self._failures.pop(code, None)
             if not self._deadlines.stop(code):
                 actions.append(Release(code))
         if wanted is not None and wanted not in self._ready:
@@ -148,10 +152,13 @@ class HeldCode:
     def arrived(self, code: Code) -> None:
         """It is on the disk."""
         self._ready[code] = True
+        self._failures.pop(code, None)
 
     def failed(self, code: Code, now: float) -> None:
         """It is not, and nothing is held: `storm_py.supervisor.slot` asks when the time is over."""
-        self._deadlines.start(code, now + RETRY_SECS)
+        failures = self._failures.get(code, 0)
+        self._failures[code] = failures + 1
+        self._deadlines.start(code, now + RETRY_SECS[min(failures, len(RETRY_SECS) - 1)])
 
     def is_ready(self, code: Code) -> bool:
         """Whether a worker can run it."""

@@ -138,6 +138,23 @@ def test_a_newer_version_needs_no_other_code() -> None:
     assert slot.localized() == [Launch("w1", newer)]
 
 
+def test_code_that_cannot_be_fetched_again_and_again_is_tried_less_often() -> None:
+    slot = Slot()
+    slot.assign(WORDS)
+    now, waits = 1000.0, []
+    for _ in range(9):
+        assert slot.localize_failed() == []
+        due = slot.next_timeout
+        assert due is not None
+        waits.append(due - now)
+        now = due
+        assert slot.at(now).tick() == [Localize(WORDS.code)]
+    assert waits == [3, 3, 3, 5, 10, 20, 30, 30, 30]
+    slot.assign(OTHER)  # a code of its own
+    slot.localize_failed(OTHER.code)
+    assert slot.next_timeout == now + 3
+
+
 def test_code_that_cannot_be_fetched_is_tried_again_after_three_seconds() -> None:
     slot = Slot()
     slot.assign(WORDS)
