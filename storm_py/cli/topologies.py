@@ -69,6 +69,9 @@ def list_topologies(as_json: bool, conf: dict[str, Any]) -> None:
             for s in summaries
         ]
         click.echo(table(_COLUMNS, cells))
+        for summary in summaries:
+            if summary.sched_status:
+                note(summary.sched_status)
 
 
 @click.command()

@@ -30,6 +30,14 @@ class TestList:
             "words          ACTIVE          8            2           60  words-1-1700000000  ann",
         ]
 
+    def test_one_that_lacks_slots(self, cluster: Cluster) -> None:
+        cluster.nimbus.running("words", "a")
+        lack = "words-1-1700000000 wants 2 slots and has 0: start another supervisor"
+        cluster.nimbus.topologies["words"].sched_status = lack
+        result = cluster.run("list")
+        assert (result.exit_code, len(result.stdout.splitlines())) == (0, 4)
+        assert result.stderr == f"storm-py: {lack}\n"
+
     def test_json(self, cluster: Cluster) -> None:
         cluster.nimbus.running("words")
         assert json.loads(cluster.done("list", "--json")) == [
