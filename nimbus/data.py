@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from storm_py.cluster.records import NimbusSummary, StormBase
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.config import Config
-from storm_py.errors import NotAliveException, did_you_mean
+from storm_py.errors import InvalidRecord, NotAliveException, did_you_mean
 
 from .beats import Beats
 from .blobstore import BlobStore
@@ -20,6 +21,8 @@ from .inbox import Inbox
 from .orphans import Orphans
 
 __all__ = ["NimbusData"]
+
+_LOG = logging.getLogger("storm_py.nimbus")
 
 #: Pieces of a download, unless the largest frame is smaller: Storm's are 64 KiB.
 _CHUNK_BYTES = 1 << 20
@@ -77,9 +80,17 @@ class NimbusData:
         )
 
     def bases(self) -> dict[str, StormBase]:
-        """All topologies by their ids."""
-        found = {id_: self.state.storm_base(id_) for id_ in self.state.storms()}
-        return {id_: base for id_, base in found.items() if base is not None}
+        """All topologies by their ids, but for those whose StormBase cannot be read."""
+        found = {}
+        for id_ in self.state.storms():
+            try:
+                base = self.state.storm_base(id_)
+            except InvalidRecord as error:  # which is no reason to show none of the others
+                _LOG.warning("%s is left out: %s", id_, error)
+                continue
+            if base is not None:
+                found[id_] = base
+        return found
 
     def named(self, name: str) -> tuple[str, StormBase]:
         """The topology of this name; NotAliveException if there is none."""

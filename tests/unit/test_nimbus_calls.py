@@ -11,6 +11,7 @@ import pytest
 
 from storm_py.archive import open_archive
 from storm_py.bundle import StormCode, jar_key
+from storm_py.cluster import paths
 from storm_py.cluster.records import ErrorInfo
 from storm_py.errors import (
     AlreadyAliveException,
@@ -67,6 +68,16 @@ def nothing_is_left(bench: Bench) -> None:
     left = [path for path in bench.folder.rglob("*") if path.is_file()]
     assert left == []
     bench.term.reserve("words")  # and the name is free
+
+
+def test_a_topology_that_cannot_be_read_hides_no_other(
+    bench: Bench, running: str, archive: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.storage.create(paths.storm("broken-1-1"), b"no json")
+    assert [found.id for found in bench.nimbus.getTopologySummaries()] == [running]
+    assert bench.nimbus.getTopologySummaryByName("words").id == running
+    assert "broken-1-1 is left out: " in caplog.text
+    assert submit(bench.nimbus, archive, "others")
 
 
 class TestSubmit:
