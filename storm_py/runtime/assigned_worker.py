@@ -24,7 +24,7 @@ from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.cluster.zookeeper import ZooKeeperSettings, ZooKeeperStorage
 from storm_py.config import Config
 from storm_py.constants import SYSTEM_COMPONENT_ID, VERSION
-from storm_py.errors import ClusterStateError, ConnectionLost, NoNode, StormPyError
+from storm_py.errors import ClusterStateError, ConnectionLost, StormPyError
 from storm_py.worker_spec import WorkerSpec
 
 from .assigned_run import AssignedRun, LocalCode
@@ -53,7 +53,7 @@ def run(path: Path, fork_server: subprocess.Popen[bytes]) -> None:
         try:
             address = _address(spec.host)
             assigned = _prepare(spec, state, patience)
-        except StormPyError as error:
+        except (StormPyError, OSError, ValueError) as error:
             _tell(state, spec, error)
             raise
         _serve(spec, address, state, assigned, fork_server)
@@ -158,10 +158,10 @@ def _address(host: str) -> str:
     return address
 
 
-def _tell(state: ClusterState, spec: WorkerSpec, error: StormPyError) -> None:
+def _tell(state: ClusterState, spec: WorkerSpec, error: Exception) -> None:
     """Have the operator see why nothing runs, beside errors of components."""
     info = ErrorInfo(str(error), int(time.time()), spec.host, spec.port)
     try:
         state.report_error(spec.topology_id, SYSTEM_COMPONENT_ID, info)
-    except (ConnectionLost, NoNode) as reason:
+    except ClusterStateError as reason:
         _LOG.warning("the error below is reported to nobody: %s", reason)

@@ -268,6 +268,10 @@ class ClusterLink:
                 self._state.report_error(self._storm_id, component_id, error)
             except NoNode:
                 _LOG.info("an error of %s is not reported: its topology is gone", component_id)
+            except ConnectionLost:
+                raise
+            except ClusterStateError as reason:
+                _LOG.error("an error of %s is not reported: %s", component_id, reason)
             with self._lock:
                 if self._errors and self._errors[0] == (component_id, error):
                     self._errors.popleft()

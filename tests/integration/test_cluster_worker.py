@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import shutil
 import signal
 import time
 from collections import defaultdict
@@ -337,6 +338,15 @@ def test_versions_that_differ_are_reported(
     assert error.error.startswith(message)
     assert (error.host, error.port) == ("localhost", FIRST)
     assert message in assigned.log(FIRST)
+
+
+def test_code_that_is_gone_is_reported(assigned: Assigned) -> None:
+    shutil.rmtree(assigned.manifest.parent.parent)
+    assigned.assign(ONE)
+    assigned.launch(FIRST)
+    assert assigned.left(FIRST) == 1
+    [error] = assigned.state.errors(ID, "__system")
+    assert "No such file or directory: " in error.error
 
 
 @pytest.mark.parametrize(
