@@ -61,4 +61,7 @@ def _failures() -> Iterator[None]:
         yield
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        raise Failed(f"{place}{error.strerror or error}") from error
+        raise Failed(
+            f"{place}{error.strerror or error}; storm.local.dir has to name a folder that this "
+            "user may make and write to, on a disk with room"
+        ) from error
