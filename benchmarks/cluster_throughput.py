@@ -15,7 +15,6 @@ import json
 import sys
 import tempfile
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ def main() -> None:
     options = parser.parse_args()
     modes = {"both": ("off", "on")}.get(options.acks, (options.acks,))
     found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder, closing(Cluster(Path(folder), 1, 1)) as cluster:
+    with tempfile.TemporaryDirectory() as folder, Cluster(Path(folder), 1, 1) as cluster:
         cluster.start()
         try:
             for mode in modes:

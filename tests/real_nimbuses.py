@@ -15,7 +15,13 @@ from storm_py.archive import FileEntry, Manifest, write_archive
 from storm_py.bundle import StormCode, without_objects
 from storm_py.cluster.base import StateStorage
 from storm_py.cluster.memory import MemoryCluster, MemoryStorage
-from storm_py.cluster.records import NimbusSummary, SupervisorInfo
+from storm_py.cluster.records import (
+    Assignment,
+    NimbusSummary,
+    StormBase,
+    SupervisorInfo,
+    TopologyStatus,
+)
 from storm_py.cluster.storm_cluster_state import ClusterState
 from storm_py.components import pack
 from storm_py.config import configuration
@@ -212,6 +218,25 @@ class Bench:
 
     def request_round(self) -> None:
         self.term.request_round(0.0)
+
+
+def assignment(bench: Bench, topology_id: str) -> Assignment:
+    """What runs where, of a topology that is assigned."""
+    found = bench.state.assignment(topology_id)
+    assert found is not None
+    return found
+
+
+def base(bench: Bench, topology_id: str) -> StormBase:
+    """A topology that is there."""
+    found = bench.state.storm_base(topology_id)
+    assert found is not None
+    return found
+
+
+def status(bench: Bench, topology_id: str) -> TopologyStatus:
+    """Its status."""
+    return base(bench, topology_id).status
 
 
 def free_port() -> tuple[socket.socket, int]:

@@ -84,10 +84,6 @@ class Registrations(Stored):
         """That worker is no more, and none of its number will be."""
         self._storage.delete(paths.registration(storm_id, worker))
 
-    def watch_registrations(self, storm_id: str, watcher: Watcher) -> Cancel:
-        """Tell of workers that register for the first time."""
-        return self._storage.watch_children(paths.storm_registrations(storm_id), watcher)
-
     def watch_registration(self, storm_id: str, worker: int, watcher: Watcher) -> Cancel:
         """Tell of changes of the registration of a worker."""
         return self._storage.watch(paths.registration(storm_id, worker), watcher)

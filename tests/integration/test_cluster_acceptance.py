@@ -6,7 +6,6 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -38,7 +37,7 @@ ROWS_PER_SEC = int(RATE) * len(SOURCES) * WORDS
 @pytest.fixture
 def cluster(tmp_path: Path, run_marker: str) -> Iterator[Cluster]:
     """ZooKeeper, nimbus, and two supervisors with two slots each."""
-    with closing(Cluster(tmp_path)) as cluster:
+    with Cluster(tmp_path) as cluster:
         cluster.start()
         yield cluster
     sweep(base_folder())  # a worker that was killed leaves its folder to the next one

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -217,7 +216,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, run_marker: str) -> Iterator[
         tempfile.TemporaryDirectory(prefix="storm-py-") as run_folder,
         free_ports(1) as [free],
         socket.create_server((HOST, 0)) as taken,
-        closing(Cluster(folder, supervisors=1, slots=4, settings=settings)) as cluster,
+        Cluster(folder, supervisors=1, slots=4, settings=settings) as cluster,
     ):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_RUNTIME_DIR", run_folder)

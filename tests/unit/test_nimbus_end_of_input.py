@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from storm_py.cluster.records import Assignment, TopologyStatus, WorkerRegistration
+from storm_py.cluster.records import TopologyStatus, WorkerRegistration
 from storm_py.rpc.definitions import RebalanceOptions
-from tests.real_nimbuses import Bench, make_archive, submit
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> bytes:
-    return make_archive(tmp_path)
-
-
-def assignment(bench: Bench, id_: str) -> Assignment:
-    found = bench.state.assignment(id_)
-    assert found is not None
-    return found
-
-
-def status(bench: Bench, id_: str) -> TopologyStatus:
-    found = bench.state.storm_base(id_)
-    assert found is not None
-    return found.status
+from tests.real_nimbuses import Bench, assignment, status, submit
 
 
 @pytest.fixture
